@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The checked way into a device: arguments that any implementation would have to refuse are refused
- * here, once. */
+/* The checked way into a device: what any implementation would have to refuse is refused here,
+ * once. What is checked of operations is in device/check.c. */
 #include "device/device.h"
 
 #include <string.h>

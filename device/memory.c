@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Physical memory: counted by whoever made it and by each mapping, and given back to its device by
- * the last of them, on whatever thread that happens to be. Reading and writing it goes by the
- * mappings (space.c). */
+/* Physical memory. It is counted by its creator and by each mapping. Whoever drops the last
+ * reference, on any thread, gives it back to its device. Kernels and copies reach it through
+ * mappings only (space.c). */
 #include <stdatomic.h>
 
 #include "base/alloc.h"

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The address space of one client.
  *
- * Mappings lie in a table sorted by address; device threads search it while the daemon loop changes
- * it, so the table is guarded by a sequence counter: a writer makes it odd, changes the table in
- * place and makes it even; a reader that saw an odd or a changed counter searches again. What
- * readers may look at is never freed before the space is: tables double, so the old ones together
- * are no larger than the newest, and slots (a mapping's fields) are recycled, not freed. All fields
- * that readers see are atomics; on x86 these are plain loads and stores.
+ * Mappings lie in a table sorted by address. Device threads search it while the daemon's loop
+ * changes it, so a sequence counter guards the table: the writer makes it odd, changes the table
+ * in place and makes it even again; a reader that saw an odd or a changed counter searches again.
+ * What readers may look at is not freed before the space is. Tables double in size, so all old
+ * ones together are no larger than the newest, and slots (the fields of a mapping) are used again.
+ * All fields that readers see are atomics, which on x86 are plain loads and stores.
  *
  * The memory behind a mapping must outlive readers that still hold its host address. Operations
- * bracket their work with enter and leave. Unmapped memory waits in the limbo of the current epoch
- * e; users are counted for e and e - 1 only. The epoch advances when nobody of e - 1 is left, which
- * frees the limbo of e - 1:
- *   1. a user of epoch u can see what was unmapped in epochs >= u only;
- *   2. limbo of e is freed when users[e] == users[e - 1] == 0.
+ * enter the space before their work and leave it afterwards. Unmapped memory waits in the limbo of
+ * the current epoch e. Users are counted for the epochs e and e - 1 only. When no user of e - 1 is
+ * left, the epoch advances, which frees the limbo of e - 1:
+ *   1. a user of epoch u can only see what was unmapped in epochs >= u;
+ *   2. the limbo of e is freed when users[e] == users[e - 1] == 0.
  *
- * A joint space has an empty table: what isn't found there is looked for in its members, so that
- * ordinary spaces pay nothing. Where two members come to hold one address later, the older mapping
- * counts: whoever was checked against it when the launch began goes on seeing its own memory. */
+ * A joint space has an empty table. What is not found there is looked for in its members, so
+ * ordinary spaces pay nothing. If two members come to hold the same address later, the older
+ * mapping counts: the launch was checked against it when it began, and continues to see its own
+ * memory. */
 #include "device/space.h"
 
 #include <pthread.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One launch for many of the same (the leader mode of section VI of the paper, on this side of the
- * wire): instances of one kernel with one grid and one block shape run as one grid that is so many
- * times as deep, by the code of one of them. Which instance a block is of is its z over the grid's
- * own depth; what differs, parameters, fence and where the variables are, stands in a record for
- * each instance.
+/* One launch for many instances of the same kernel (the leader mode of section VI of the paper, on
+ * the daemon's side). Instances of one kernel with the same grid and block shape run as one grid
+ * that is so many times as deep, with the code of one of them. The block's z divided by the grid's
+ * own depth is its instance. What differs between instances (parameters, the fence, where
+ * variables are) stands in a record for each of them.
  *
- * The fenced kernel is changed in place. In front of it the address of the record is computed, and
- * the variables' addresses are loaded; from there on each instruction stays one: ld.param becomes
- * ld.global from the record, a variable a register. Against the fused copies of a kernel that is
- * one copy to make, however many instances there will be, and no choice among members; and loads
- * from memory for loads of parameters. */
+ * The fenced kernel is changed in place. Instructions in front of it compute the record's address
+ * and load the addresses of variables. Behind these, each instruction remains one instruction: an
+ * ld.param becomes an ld.global from the record, a variable becomes a register. Compared with
+ * fused copies of the kernel, there is one copy to make, however many instances there are, and no
+ * choice among members; in return, loads of parameters become loads from memory. */
 #include <stdio.h>
 #include <string.h>
 

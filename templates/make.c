@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Making a template, as the plain sequence that it is: copy each member under names of its own,
- * link the copies, fence each, fuse all, drop the rest.
+/* How a template is made: copy each member under names of its own, link the copies, fence each,
+ * fuse all, and drop the rest.
  *
- * Names: member k's begin with "m<k>$", so that linking merges nothing but the system's functions.
+ * Names of member k begin with "m<k>$", so that linking merges only the functions of the system.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Everything is checked when it is read: that the files are PTX, that the entries are there, take
- * what the line says and may be members of a fused launch, and that no kernel is named twice. So
- * using a replacement can't fail for what the manifest says. */
+/* The manifest is checked completely when it is read: the files are PTX, the kernels exist, have
+ * the parameters that the line names and may be members of a fused launch, and no kernel is named
+ * twice. So the use of a replacement cannot fail because of the manifest. */
 #include "templates/manifest.h"
 
 #include <ctype.h>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which kernels may share a launch with other clients'.
+/* Which kernels may share a launch with kernels of other clients.
  *
  * A fence checks accesses through global and generic addresses, and the parts of a launch keep a
- * fault to one client. What else a kernel could reach another client by is refused here:
+ * fault to one client. Whatever else could let a kernel reach another client is refused here:
  *   1. calls through registers: a forged number could be another member's function, which is fenced
- *   to that one's memory; 2. addresses of functions: they are other numbers in the fused module
- *   than in the client's own; 3. addresses of parameters: behind a member's own stand the others';
- *   4. a question whether an address is of a constant, since constants may become global variables
- *   (leader.c); 5. malloc() and free(): there is no heap in a joint space; launches from the
- *   device. */
+ *      to that member's memory;
+ *   2. addresses of functions: they are other numbers in the fused module than in the client's own;
+ *   3. addresses of parameters: other members' parameters stand behind a member's own;
+ *   4. the question whether an address is constant, since constants may become global variables
+ *      (leader.c);
+ *   5. malloc() and free(), because a joint space has no heap, and launches from the device. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a kernel refers to, and modules that hold nothing else. */
+/* What a kernel refers to, and modules that hold no more than that. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Backing of device memory.
+/* Host memory behind device memory.
  *
- * Small blocks (up to 128 KiB) come from slabs of 1 MiB in power-of-two classes, so that thousands
- * of small allocations cost neither a system call nor a page each. Large ones are mappings of their
- * own, touched lazily and unreserved: a catalog GPU may be larger than the host. Freed large blocks
- * up to 32 MiB wait in a small cache, because faulting 16 MiB in again costs more than the copy it
- * is for.
+ * Small blocks (up to 128 KiB) come from slabs of 1 MiB in power-of-two classes, so thousands of
+ * small allocations cost neither a system call nor a page each. Large blocks are mappings of their
+ * own, backed when first touched and without a reservation, because a GPU of the catalog may have
+ * more memory than the host. Freed large blocks of up to 32 MiB wait in a small cache: faulting 16
+ * MiB in again would cost more than the copy that needs it.
  *
- * Whatever comes from a free list or from the cache is cleared before it is handed out: no client
- * sees another's data. */
+ * A block from a free list or from the cache is cleared before it is handed out, so that no client
+ * sees another client's data. */
 #include "device/soft/mem.h"
 
 #include <pthread.h>

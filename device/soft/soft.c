@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The software GPU: device.h over the interpreter (exec.h), the workers (sched.c), the timeline
- * (timing.c) and plain memory.
+/* The software GPU: device.h on top of the interpreter (exec/exec.h), the workers (sched/), the
+ * timeline (timeline/) and plain memory (mem.c).
  *
- * Completion. op->done may submit the next operation, which may complete at once and submit the
- * next… A thread that is inside done therefore only queues what is submitted, and the outermost
- * call works the queue off: the stack stays flat however long the chain. */
+ * Completion. op->done may submit the next operation, which may complete at once and submit
+ * another, and so on. So a thread that is inside op->done only queues what is submitted, and the
+ * outermost call empties the queue. The stack stays flat, however long the chain is. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -316,7 +316,7 @@ static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes,
         if (from) {
             memcpy(host, from, len);
             from += len;
-        } else { /* fresh memory reads as zero and is not touched: a large array costs nothing before it is used */
+        } else { /* fresh memory is zero; untouched, a large array costs nothing until it is used */
             for (uint64_t i = 0; i < len; i++)
                 if (host[i])
                     host[i] = 0;

@@ -7,3 +7,4 @@ device_libdevice_a_SOURCES += \
     device/soft/timeline/vclock.h device/soft/timeline/vclock.c device/soft/timeline/meter.h device/soft/timeline/meter.c \
     device/soft/timeline/progress.h device/soft/timeline/progress.c device/soft/timeline/flight.h device/soft/timeline/flight.c \
     device/soft/timeline/power.h device/soft/timeline/occupancy.h device/soft/timeline/occupancy.c
+EXTRA_DIST += device/soft/README.md device/soft/decode/README.md device/soft/exec/README.md device/soft/sched/README.md device/soft/timeline/README.md

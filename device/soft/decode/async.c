@@ -297,7 +297,7 @@ void ws_dec_async(struct ws_dec *d, insn i)
     case WS_OP_RED_ASYNC:
         ok = told_store(d, i, i->op == WS_OP_RED_ASYNC);
         break;
-    case WS_OP_BARRIER_CLUSTER_WAIT: /* barrier.cluster.arrive does nothing: whoever arrives must wait, too */
+    case WS_OP_BARRIER_CLUSTER_WAIT: /* does all: who executes barrier.cluster.arrive waits, too */
         ok = cluster_wait(d);
         break;
     case WS_OP_MAPA:

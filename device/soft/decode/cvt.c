@@ -44,9 +44,10 @@ static void part(struct ws_dec *d, uint32_t row, const uint32_t *to, unsigned n,
     }
     for (unsigned k = 0; k < 2; k++) {
         uint32_t half = n == 2 ? to[k] : ws_dec_temp(d, bytes / 2);
-        enum ws_handler h = bytes == 2   ? (k ? WS_H_unhi_8 : WS_H_unlo_8)
-                            : bytes == 4 ? (k ? WS_H_unhi_16 : WS_H_unlo_16)
-                                         : (k ? WS_H_unhi_32 : WS_H_unlo_32);
+        static const uint16_t halves[][2] = {{WS_H_unlo_8, WS_H_unhi_8}, /* by bytes: 2, 4, 8 */
+                                             {WS_H_unlo_16, WS_H_unhi_16},
+                                             {WS_H_unlo_32, WS_H_unhi_32}};
+        enum ws_handler h = halves[WS_MIN(bytes / 4, 2u)][k];
         if (!half)
             continue;
         ws_dec_emit3(d, h, half, row, 0);
@@ -269,10 +270,11 @@ static void cvt_float_int(struct ws_dec *d, insn i, type td, type ts)
         return;
     }
     bool s = is_signed(td), w = ws_ptx_type_bytes(td) == 8;
-    enum ws_handler h = f64 ? (w ? (s ? WS_H_cvt_s64_f64 : WS_H_cvt_u64_f64)
-                                 : (s ? WS_H_cvt_s32_f64 : WS_H_cvt_u32_f64))
-                            : (w ? (s ? WS_H_cvt_s64_f32 : WS_H_cvt_u64_f32)
-                                 : (s ? WS_H_cvt_s32_f32 : WS_H_cvt_u32_f32));
+    static const uint16_t to_int[2][2][2] = {
+        /* from f64, to 64 bits, signed */
+        {{WS_H_cvt_u32_f32, WS_H_cvt_s32_f32}, {WS_H_cvt_u64_f32, WS_H_cvt_s64_f32}},
+        {{WS_H_cvt_u32_f64, WS_H_cvt_s32_f64}, {WS_H_cvt_u64_f64, WS_H_cvt_s64_f64}}};
+    enum ws_handler h = to_int[f64][w][s];
     uint32_t dst = ws_dec_dst(d, &i->operands[0], td, &finish);
     ws_dec_emit3(d, h, dst, src, 0);
     if (finish)
@@ -303,13 +305,12 @@ static void cvt_to_float(struct ws_dec *d, insn i, type td, type ts)
     uint32_t dst = ws_dec_dst(d, &i->operands[0], td, &finish),
              row = half ? ws_dec_temp(d, mid == WS_T_F64 ? 8 : 4) : dst;
     struct ws_uop *u;
+    static const uint16_t of_int[2][2][2] = {
+        /* to f64, from 64 bits, signed */
+        {{WS_H_cvt_f32_u32, WS_H_cvt_f32_s32}, {WS_H_cvt_f32_u64, WS_H_cvt_f32_s64}},
+        {{WS_H_cvt_f64_u32, WS_H_cvt_f64_s32}, {WS_H_cvt_f64_u64, WS_H_cvt_f64_s64}}};
     if (is_int(ts))
-        u = ws_dec_emit3(d,
-                         mid == WS_T_F64 ? (w ? (s ? WS_H_cvt_f64_s64 : WS_H_cvt_f64_u64)
-                                              : (s ? WS_H_cvt_f64_s32 : WS_H_cvt_f64_u32))
-                                         : (w ? (s ? WS_H_cvt_f32_s64 : WS_H_cvt_f32_u64)
-                                              : (s ? WS_H_cvt_f32_s32 : WS_H_cvt_f32_u32)),
-                         row, src, 0);
+        u = ws_dec_emit3(d, of_int[mid == WS_T_F64][w][s], row, src, 0);
     else if (ts == mid && i->rnd >= WS_RND_RNI)
         u = ws_dec_emit3(d, ts == WS_T_F64 ? WS_H_rint_f64 : WS_H_rint_f32, row, src, 0);
     else if (ts == mid)

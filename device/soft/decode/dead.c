@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/dead.c - which results may be written for the idle lanes too.
+/* device/soft/decode/dead.c - which results may be written for idle lanes too.
  *
- * A diverged warp must keep the registers of the lanes that are elsewhere, so its micro-ops merge
- * their results with what was there. That costs about a quarter of the speed, and most of it is for
- * nothing: what compilers emit is full of registers that are written and read within one straight
- * run of instructions. Whoever runs that run, runs it from its start and writes them again, so what
- * they hold in idle lanes is nobody's. A run: instructions between which a split never stops. It
- * ends where a segment does, and before and after every instruction that may leave the core
- * (barriers, warp-wide operations that wait for lanes, calls, nanosleep), since another split may
- * pass through the same run meanwhile. Invariant: a register is dead outside of its run if all its
- * occurrences are in one run, the first one is an unguarded result, and that instruction does not
- * read it. */
+ * A diverged warp must keep the registers of lanes that are elsewhere, so its micro-ops merge
+ * their results with the old values. That costs about a quarter of the speed, mostly for nothing:
+ * compilers emit many registers that are written and read within one straight run of instructions.
+ * A lane that comes to such a run begins at its start and writes these registers again, so their
+ * old values do not matter.
+ * A run is a sequence of instructions between which a split never stops. It ends where a segment
+ * ends, and before and after every instruction that may leave the core (barriers, warp-wide
+ * operations that wait for lanes, calls, nanosleep), because another split may pass through the
+ * same run meanwhile.
+ * Invariant: a register is dead outside its run if all its occurrences are in one run, the first
+ * one is an unguarded result, and that instruction does not read the register. */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"

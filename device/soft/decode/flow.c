@@ -15,15 +15,12 @@
 
 #include "device/soft/decode/priv.h"
 
-#define GROW(d, array, cap, want)                                                                  \
-    (ws_grow((void **)&(d)->array, &(d)->cap, (want), sizeof *(d)->array) != 0)
-
 /* ---- segments ---- */
 uint32_t ws_dec_new_seg(struct ws_dec *d)
 {
-    if (d->oom || GROW(d, seg_first, cap_seg_first, d->n_segs + 1) ||
-        GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
-        GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1)) {
+    if (d->oom || WS_DEC_GROW(d, seg_first, cap_seg_first, d->n_segs + 1) ||
+        WS_DEC_GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
+        WS_DEC_GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1)) {
         d->oom = true;
         return 0;
     }
@@ -84,7 +81,7 @@ void ws_dec_goto(struct ws_dec *d, uint32_t seg)
 
 static void begin_insn(struct ws_dec *d, uint32_t insn)
 {
-    if (d->oom || GROW(d, srcs, cap_srcs, d->n_srcs + 1)) {
+    if (d->oom || WS_DEC_GROW(d, srcs, cap_srcs, d->n_srcs + 1)) {
         d->oom = true;
         return;
     }
@@ -520,9 +517,8 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
 {
     const struct ws_ptx_call *c = i->call;
     struct ws_uop *u;
-    if (strcmp(name, "__assertfail") == 0 &&
-        c->n_args ==
-            5) { /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
+    if (strcmp(name, "__assertfail") == 0 && c->n_args == 5) {
+        /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
         uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8),
                  line = arg_row(d, &c->args[2], 4), function = arg_row(d, &c->args[3], 8);
         u = ws_dec_emit3(d, WS_H_assertfail, function, message, file);
@@ -698,7 +694,7 @@ static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const stru
     const struct ws_ptx_operand *l = &i->operands[1];
     uint32_t row = ws_dec_src(d, &i->operands[0], WS_T_U32);
     struct ws_uop *u = ws_dec_control(d, WS_H_brx, WS_NO_SEG, fall);
-    if (d->oom || GROW(d, brx, cap_brx, d->n_brx + l->n)) {
+    if (d->oom || WS_DEC_GROW(d, brx, cap_brx, d->n_brx + l->n)) {
         d->oom = true;
         return;
     }

@@ -2,9 +2,10 @@
 /* device/soft/decode/insn.c - one PTX instruction to micro-ops: arithmetic, conversion, memory,
  * synchronisation.
  *
- * To add an opcode: a row in exec_ops.inc (or a handler in exec_core.inc and a line in
- * exec_list.inc), and a case here. What is rare is built from several micro-ops; only what is
- * common has a handler of its own. */
+ * The column "decode" of ptx/opcodes.def names the function here that decodes an opcode. A new
+ * micro-op is a row in ../exec/ops.inc, or a handler in ../exec/core.inc and a line in
+ * ../exec/list.inc. Rare operations are built from several micro-ops; only common ones have a
+ * handler of their own. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -287,6 +288,22 @@ static void min_max_f32(struct ws_dec *d, insn i, bool max)
     }
 }
 
+static enum ws_handler min_max_handler(type t, bool max)
+{
+    switch (t) {
+    case WS_T_F64:
+        return max ? WS_H_max_f64 : WS_H_min_f64;
+    case WS_T_U16X2:
+        return max ? WS_H_max_u16x2 : WS_H_min_u16x2;
+    case WS_T_S16X2:
+        return max ? WS_H_max_s16x2 : WS_H_min_s16x2;
+    default:
+        if (is_signed(t))
+            return (max ? V3(max_s) : V3(min_s))[wi(t)];
+        return (max ? V3(max_u) : V3(min_u))[wi(t)];
+    }
+}
+
 static void min_max(struct ws_dec *d, insn i, bool max)
 {
     type t = i->types[0];
@@ -299,12 +316,7 @@ static void min_max(struct ws_dec *d, insn i, bool max)
         no_such(d, i);
         return;
     }
-    enum ws_handler h = t == WS_T_F64     ? (max ? WS_H_max_f64 : WS_H_min_f64)
-                        : t == WS_T_U16X2 ? (max ? WS_H_max_u16x2 : WS_H_min_u16x2)
-                        : t == WS_T_S16X2 ? (max ? WS_H_max_s16x2 : WS_H_min_s16x2)
-                        : is_signed(t)    ? (enum ws_handler)(max ? V3(max_s) : V3(min_s))[wi(t)]
-                                          : (enum ws_handler)(max ? V3(max_u) : V3(min_u))[wi(t)];
-    int32_t row = op2(d, i, h, t, t, t)->d;
+    int32_t row = op2(d, i, min_max_handler(t, max), t, t, t)->d;
     if (i->flags & WS_F_RELU)
         ws_dec_emit3(d, t == WS_T_S32 ? WS_H_max_s32 : WS_H_max_s16x2, (uint32_t)row, (uint32_t)row,
                      ws_dec_const(d, 4, 0));
@@ -404,6 +416,10 @@ static void decode_bits(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     bool w = wi(t) == 2, s = is_signed(t), amt = i->flags & WS_F_SHIFTAMT;
+    static const uint16_t bfind[2][2][2] = {
+        /* .shiftamt, 64 bits, signed */
+        {{WS_H_bfind_u32, WS_H_bfind_s32}, {WS_H_bfind_u64, WS_H_bfind_s64}},
+        {{WS_H_bfind_amt_u32, WS_H_bfind_amt_s32}, {WS_H_bfind_amt_u64, WS_H_bfind_amt_s64}}};
     switch (i->op) {
     case WS_OP_POPC:
         op1(d, i, w ? WS_H_popc_64 : WS_H_popc_32, WS_T_U32, t);
@@ -415,12 +431,7 @@ static void decode_bits(struct ws_dec *d, insn i)
         op1(d, i, w ? WS_H_brev_64 : WS_H_brev_32, t, t);
         break;
     case WS_OP_BFIND:
-        op1(d, i,
-            amt ? (w ? (s ? WS_H_bfind_amt_s64 : WS_H_bfind_amt_u64)
-                     : (s ? WS_H_bfind_amt_s32 : WS_H_bfind_amt_u32))
-                : (w ? (s ? WS_H_bfind_s64 : WS_H_bfind_u64)
-                     : (s ? WS_H_bfind_s32 : WS_H_bfind_u32)),
-            WS_T_U32, t);
+        op1(d, i, bfind[amt][w][s], WS_T_U32, t);
         break;
     case WS_OP_BFE:
         op3(d, i, w ? (s ? WS_H_bfe_s64 : WS_H_bfe_u64) : (s ? WS_H_bfe_s32 : WS_H_bfe_u32), t, t,
@@ -447,14 +458,13 @@ static void decode_bits(struct ws_dec *d, insn i)
         break;
     }
     case WS_OP_PRMT: {
-        enum ws_handler h = i->sub == WS_SUB_F4E    ? WS_H_prmt_f4e
-                            : i->sub == WS_SUB_B4E  ? WS_H_prmt_b4e
-                            : i->sub == WS_SUB_RC8  ? WS_H_prmt_rc8
-                            : i->sub == WS_SUB_ECL  ? WS_H_prmt_ecl
-                            : i->sub == WS_SUB_ECR  ? WS_H_prmt_ecr
-                            : i->sub == WS_SUB_RC16 ? WS_H_prmt_rc16
-                                                    : WS_H_prmt;
-        op3(d, i, h, t, t, t, WS_T_U32);
+        static const uint16_t of_mode[_WS_SUB_N] = {
+            [WS_SUB_NONE] = WS_H_prmt,      [WS_SUB_F4E] = WS_H_prmt_f4e,
+            [WS_SUB_B4E] = WS_H_prmt_b4e,   [WS_SUB_RC8] = WS_H_prmt_rc8,
+            [WS_SUB_ECL] = WS_H_prmt_ecl,   [WS_SUB_ECR] = WS_H_prmt_ecr,
+            [WS_SUB_RC16] = WS_H_prmt_rc16,
+        };
+        op3(d, i, of_mode[i->sub], t, t, t, WS_T_U32);
         break;
     }
     case WS_OP_DP4A: {
@@ -594,7 +604,8 @@ static void decode_bar(struct ws_dec *d, insn i)
     u->x = x | (arrive ? 1u << 8 : 0);
 }
 
-/* ---- the stack (9.7.18): from the end of a thread's local memory down to the frames of the functions that run ---- */
+/* ---- the stack (9.7.18) ---- */
+/* It grows from the end of a thread's local memory down to the frames of the functions that run. */
 static void decode_stack(struct ws_dec *d, insn i)
 {
     type t = i->types[0];

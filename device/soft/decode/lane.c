@@ -6,7 +6,7 @@
  * significant bits, so nothing is lost on the way. Half arithmetic: exact or rounded to odd in
  * double, whose 53 bits leave at least two more than twice a half's, so that the one rounding to
  * the half is right in every case.
- * To add a format: a row in formats[], and its name in decode_cvt.c. */
+ * To add a format: a row in formats[], and its name in cvt.c. */
 #include "device/soft/decode/lane.h"
 
 #include <math.h>

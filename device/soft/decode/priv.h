@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/soft/decode/priv.h - the decoder's state, shared by its three files: decode.c (images,
- * rows, storage of variables), decode_flow.c (blocks, branches, calls), decode_insn.c (all other
+/* device/soft/decode/priv.h - the decoder's state, shared by its files: decode.c (images,
+ * rows, storage of variables), flow.c (blocks, branches, calls), insn.c (all other
  * instructions). */
 #ifndef WS_DEVICE_SOFT_DECODE_PRIV_H
 #define WS_DEVICE_SOFT_DECODE_PRIV_H
@@ -79,6 +79,10 @@ struct ws_dec {
     uint32_t sink[9], sink128;                        /* rows that nobody reads */
 };
 
+/* Makes room for @want elements in an array of the decoder. True: no memory. */
+#define WS_DEC_GROW(d, array, cap, want)                                                           \
+    (ws_grow((void **)&(d)->array, &(d)->cap, (want), sizeof *(d)->array) != 0)
+
 /* ---- decode.c ---- */
 struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h);
 struct ws_uop *ws_dec_emit3(struct ws_dec *d, enum ws_handler h, uint32_t dst, uint32_t a,
@@ -126,7 +130,19 @@ static inline uint32_t ws_dec_width(enum ws_ptx_type t)
     return t == WS_T_PRED ? 0 : ws_ptx_type_bytes(t);
 }
 
-/* ---- decode_flow.c ---- */
+static inline uint32_t ws_dec_reg_width(const struct ws_ptx_reg *r)
+{
+    uint32_t w = ws_dec_width(r->type);
+    return w == 1 ? 2 : w;
+}
+
+/* A vector register is as many rows as it has elements, one behind the other. */
+static inline uint32_t ws_dec_row_bytes(uint32_t width)
+{
+    return WS_MAX(64u, 32 * width);
+}
+
+/* ---- flow.c ---- */
 /* Functions reachable from func, who calls whom, who is recursive. */
 void ws_dec_callgraph(struct ws_dec *d, uint32_t func);
 void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df);
@@ -138,13 +154,13 @@ void ws_dec_goto(struct ws_dec *d, uint32_t seg);
 struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall);
 enum { WS_NO_SEG = 0xffffffffu };
 
-/* ---- decode_dead.c ---- */
+/* ---- dead.c ---- */
 /* Marks instructions of @f whose result may be written for all lanes: *ret[k] for instruction k (in
  * @d->tmp). -ENOMEM sets oom. */
 const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
                                 const uint8_t *leader);
 
-/* ---- decode_insn.c ---- */
+/* ---- insn.c ---- */
 void ws_dec_insn(struct ws_dec *d, const struct ws_ptx_insn *i);
 enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
 /* Names the instruction as one that can't be decoded. Return: false. */

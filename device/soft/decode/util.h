@@ -2,8 +2,8 @@
 /* device/soft/decode/util.h - what the files that decode instructions share: emitting "d =
  * h(sources)", refusing by name.
  *
- * decode_insn.c dispatches; decode_half.c has narrow and packed floating point, decode_cmp.c
- * comparisons, decode_cvt.c moves and conversions, decode_mem.c memory. Each function decodes one
+ * insn.c chooses the function for each opcode; half.c has narrow and packed floating point, cmp.c
+ * comparisons, cvt.c moves and conversions, mem.c memory. Each function decodes one
  * PTX instruction; operands were counted by the validator only as far as opcodes.def says. */
 #ifndef WS_DEVICE_SOFT_DECODE_UTIL_H
 #define WS_DEVICE_SOFT_DECODE_UTIL_H
@@ -115,23 +115,23 @@ struct ws_uop *ws_dec_lane_n(struct ws_dec *d, const struct ws_ptx_insn *i, ws_l
                              uint32_t x, enum ws_ptx_type td, unsigned n,
                              const enum ws_ptx_type *ts);
 
-/* ---- decode_half.c ---- */
+/* ---- half.c ---- */
 /* Half, packed and mixed-precision arithmetic and comparisons. Return: false: not one of them. */
 bool ws_dec_half(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_cmp.c ---- */
+/* ---- cmp.c ---- */
 void ws_dec_setp(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_set(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_selp(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_slct(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_lop3(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_cvt.c ---- */
+/* ---- cvt.c ---- */
 void ws_dec_mov_insn(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_cvt(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_cvt_pack(struct ws_dec *d, const struct ws_ptx_insn *i);
 
-/* ---- decode_mem.c ---- */
+/* ---- mem.c ---- */
 void ws_dec_load(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_store(struct ws_dec *d, const struct ws_ptx_insn *i);
 void ws_dec_atom(struct ws_dec *d, const struct ws_ptx_insn *i);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/exec.c - runs blocks: warps in turn, diverged lanes of a warp, barriers, calls,
- * faults.
+/* device/soft/exec/exec.c - schedules the lanes of a warp; barriers, calls, faults.
  *
- * A warp is a set of splits: lanes that stand at the same micro-op. One split runs at a time in the
- * vector core; the others wait. Which one: the deepest in calls, and there the one at the lowest
- * micro-op, because blocks are laid out so that the lanes that are behind catch up (decode_flow.c).
- * A running split stops where another one stands (ctx.limit), and splits at the same place become
- * one. Speed rests on this order, progress does not: a split that has run long, or that keeps doing
- * what waiting loops do, lets the one that waited longest run for a while, so a lane that spins on
- * another lane's doing ends (forward progress of sm_70 and later).
- * Invariants: masks of a warp's splits are disjoint and, with the running one, make up its live
- * lanes; all lanes of a split have the same call depth; a lane's return addresses are its own
- * (ws_warp.rets). Warps of a block take turns of QUANTUM micro-ops' worth of PTX instructions. A
- * block in which no warp can run, and not all have ended, is deadlocked: that is a fault. */
+ * A warp is a set of splits. A split is the lanes that stand at the same micro-op. One split runs
+ * at a time in the vector core, and the others wait. The split that is deepest in calls runs
+ * first, and among those the one at the lowest micro-op, because blocks are laid out so that lanes
+ * that are behind then catch up (../decode/flow.c). A running split stops where another one stands
+ * (ctx.limit), and splits at the same place become one. This order only matters for speed.
+ * Progress does not depend on it: a split that has run long, or that does again and again what
+ * waiting loops do, lets the split that waited longest run for a while. So a loop that waits for
+ * another lane of the warp ends (forward progress of sm_70 and later).
+ * Invariants: the masks of a warp's splits are disjoint and, with the running one, make up its
+ * live lanes; all lanes of a split have the same call depth; each lane has its own return
+ * addresses (ws_warp.rets). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,196 +24,27 @@
 #include "device/space.h"
 
 enum {
-    QUANTUM = 2048,   /* warp instructions of a turn */
     ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
     /* Instructions of that turn. Calls and branches don't end it, so that a lane that holds a lock
      * gets to free it. */
     FAVOUR = 1 << 10,
-    RECURSION_MAX = 8192,
-    RECURSION_LOCAL_BYTES = 65536,
 };
 
-/* ---- vector builds ---- */
-const struct ws_isa *ws_isa_pick(void)
-{
-    static const struct ws_isa *const all[] = {&ws_isa_avx512, &ws_isa_avx2, &ws_isa_sse2};
-    const char *want = getenv("WS_SOFT_ISA");
-    for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++)
-        if (want && strcmp(want, all[k]->name) == 0 && all[k]->supported())
-            return all[k];
-    for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++)
-        if (all[k]->supported())
-            return all[k];
-    return &ws_isa_sse2;
-}
-
-const char *ws_exec_isa(void)
-{
-    return ws_isa_pick()->name;
-}
-
-/* ---- code ---- */
-/* A bound from below of what ptxas would use: the most registers live at once in the order of the
- * text, where a register that a loop reads is live in all of the loop. 32-bit units, predicates not
- * counted. An estimate: ptxas reorders and shares. */
-static uint32_t estimate_regs(const struct ws_ptx_func *f)
-{
-    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof(*first)),
-             *last = ws_alloc_array(f->n_regs + 1, sizeof(*last));
-    int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof(*delta));
-    uint32_t max = 0;
-    uint64_t steps = 0;
-    if (!first || !last || !delta)
-        goto out;
-    memset(first, 0xff, (f->n_regs + 1) * sizeof(*first));
-    for (uint32_t k = 0; k < f->n_insns; k++)
-        for (unsigned n = 0; n < f->insns[k].n_operands; n++) {
-            const struct ws_ptx_operand *o = &f->insns[k].operands[n];
-            for (unsigned j = 0; j < (o->n ? o->n : 1u); j++) {
-                int32_t r = o->n ? o->v[j].reg : o->reg;
-                if (r < 0 || (uint32_t)r >= f->n_regs)
-                    continue;
-                first[r] = WS_MIN(first[r], k);
-                last[r] = k;
-            }
-        }
-    for (uint32_t k = 0; k < f->n_insns; k++) { /* loops */
-        const struct ws_ptx_insn *i = &f->insns[k];
-        if (i->op != WS_OP_BRA)
-            continue;
-        uint32_t head = f->labels[i->operands[0].label].insn;
-        if ((steps += f->n_regs) > 100000000) /* a rougher estimate will do */
-            break;
-        for (uint32_t r = 0; head <= k && r < f->n_regs; r++)
-            if (first[r] < head && last[r] >= head && last[r] < k)
-                last[r] = k;
-    }
-    for (uint32_t r = 0; r < f->n_regs; r++) {
-        if (first[r] == ~0u)
-            continue;
-        unsigned bytes = f->regs[r].type == WS_T_PRED ? 0 : ws_ptx_type_bytes(f->regs[r].type);
-        delta[first[r]] += (int32_t)(bytes + 3) / 4;
-        delta[last[r] + 1] -= (int32_t)(bytes + 3) / 4;
-    }
-    int32_t live = 0;
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        live += delta[k];
-        max = WS_MAX(max, (uint32_t)live);
-    }
-out:
-    free(first);
-    free(last);
-    free(delta);
-    max = WS_ALIGN_UP(max + 8, 8u);
-    if (f->maxnreg)
-        max = WS_MIN(max, f->maxnreg);
-    return WS_MIN(WS_MAX(max, 16u), 255u);
-}
-
-static uint32_t max_threads(const struct ws_ptx_func *f)
-{
-    const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
-    if (!n[0])
-        return 1024;
-    uint64_t all = (uint64_t)n[0] * WS_MAX(n[1], 1u) * WS_MAX(n[2], 1u);
-    return (uint32_t)WS_MIN(all, UINT64_C(1024));
-}
-
-static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                     const struct ws_exec_image *img, struct ws_kernel_info *ret)
-{
-    *ret = ws_kernel_info_of(m, f);
-    ret->static_shared_bytes = img->shared_bytes;
-    ret->local_bytes = img->local_bytes;
-    ret->n_regs = estimate_regs(f);
-    ret->max_threads_per_block = max_threads(f);
-    ret->uses_heap = img->uses_heap;
-    for (uint32_t k = 0; k < m->n_vars; k++)
-        if (m->vars[k].space == WS_SP_CONST)
-            ret->const_bytes += (uint32_t)m->vars[k].size_bytes;
-}
-
-/* A kernel that can't run: its name and parameters, and why. */
-static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, int code,
-                                const char *reason, struct ws_kernel_info *ret)
-{
-    char *why = ws_arena_strndup(&c->arena, reason, strlen(reason));
-    if (!why)
-        return ws_raise(-ENOMEM);
-    *ret = ws_kernel_info_of(c->m, f);
-    ret->unsupported = why;
-    ret->unsupported_code = code;
-    return 0;
-}
-
-static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
-                  const struct ws_audit *audit)
-{
-    struct ws_code *c = ws_alloc(sizeof(*c));
-    char reason[256];
-    int r = 0;
-    if (!c)
-        return ws_raise(-ENOMEM);
-    c->m = m;
-    c->isa = ws_isa_pick();
-    c->audit = audit;
-    c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->infos));
-    c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->images));
-    if (!c->infos || !c->images) {
-        ws_code_free(c);
-        return ws_raise(-ENOMEM);
-    }
-    for (uint32_t k = 0; k < m->n_funcs; k++) {
-        const struct ws_ptx_func *f = &m->funcs[k];
-        if (!f->is_entry || f->is_decl)
-            continue;
-        r = ws_dec_image(c, k, diags, &c->images[c->n_kernels], reason);
-        if (r > 0)
-            r = describe_unsupported(c, f, r, reason, &c->infos[c->n_kernels]);
-        else if (r == 0)
-            describe(m, f, c->images[c->n_kernels], &c->infos[c->n_kernels]);
-        if (r < 0)
-            break;
-        c->n_kernels++;
-    }
-    if (r != 0) {
-        ws_code_free(c);
-        return ws_forward(r);
-    }
-    *ret = c;
-    return 0;
-}
-
-int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
-{
-    return decode(ret, m, diags, NULL);
-}
-
-int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
-{
-    const struct ws_audit audit = {each, arg};
-    struct ws_code *c = NULL;
-    int r = decode(&c, m, NULL, &audit);
-    ws_code_free(c);
-    return WS_MIN(r, 0);
-}
-
-struct ws_code *ws_code_free(struct ws_code *c)
-{
-    if (c) {
-        ws_arena_deinit(&c->arena);
-        free(c);
-    }
-    return NULL;
-}
-
-const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n)
-{
-    *ret_n = c->n_kernels;
-    return c->infos;
-}
-
 /* ---- faults ---- */
+static const char *fault_word(enum ws_dev_error e)
+{
+    switch (e) {
+    case WS_DEV_E_ASSERT:
+        return "assert";
+    case WS_DEV_E_MISALIGNED:
+        return "misaligned address";
+    case WS_DEV_E_ILLEGAL_ADDRESS:
+        return "illegal address";
+    default:
+        return "fault";
+    }
+}
+
 const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u,
                                    enum ws_dev_error e, unsigned lane, uint64_t addr,
                                    const char *what)
@@ -242,17 +72,13 @@ const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u
                  what ? what : "", what ? ")" : "");
     else
         snprintf(where, sizeof(where), "%s", what ? what : ws_dev_error_name(e));
-    int n =
-        snprintf(text, sizeof(g->text),
-                 "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
-                 e == WS_DEV_E_ASSERT            ? "assert"
-                 : e == WS_DEV_E_MISALIGNED      ? "misaligned address"
-                 : e == WS_DEV_E_ILLEGAL_ADDRESS ? "illegal address"
-                                                 : "fault",
-                 part ? part->kernel : m->funcs[b->img->func].name, (uint32_t)(number % grid[0]),
-                 (uint32_t)(number / grid[0] % grid[1]), (uint32_t)(number / grid[0] / grid[1]),
-                 t % bx, t / bx % by, t / bx / by, what && e == WS_DEV_E_ASSERT ? what : where,
-                 s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
+    int n = snprintf(text, sizeof(g->text),
+                     "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
+                     fault_word(e), part ? part->kernel : m->funcs[b->img->func].name,
+                     (uint32_t)(number % grid[0]), (uint32_t)(number / grid[0] % grid[1]),
+                     (uint32_t)(number / grid[0] / grid[1]), t % bx, t / bx % by, t / bx / by,
+                     what && e == WS_DEV_E_ASSERT ? what : where,
+                     s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
     if (n < 0)
         text[0] = 0;
     int none = 0;
@@ -417,7 +243,7 @@ static void bar_check(struct ws_blockrun *b, uint32_t id)
     if (bar->expected == 0) {
         if (bar->arrived < b->n_live)
             return;
-    } else { /* lanes that a warp does not have count as there, as the hardware counts whole warps */
+    } else { /* lanes that a warp lacks count as there: hardware counts whole warps */
         uint32_t n = bar->arrived;
         for (uint32_t k = bar->warps; k; k &= k - 1) {
             uint32_t w = (uint32_t)__builtin_ctz(k);
@@ -623,25 +449,13 @@ static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
     w->splits[w->n_splits++] = *s;
 }
 
-enum turn {
-    TURN_NONE /* could not run */,
-    TURN_RAN,
-    TURN_WAITS /* ran, and is waiting for something */,
-    TURN_FAULT
-};
-
-uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
-{
-    return b->ctx.n_looked;
-}
-
 /* One turn of a warp. *ret_n: warp instructions run. */
-static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
-                           uint64_t *ret_n)
+enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
+                                    uint64_t *ret_n)
 {
     struct ws_core_ctx *c = &b->ctx;
     struct ws_split s;
-    enum turn result = TURN_NONE;
+    enum ws_warp_turn result = WS_TURN_NONE;
     c->w = w;
     c->regs = w->regs;
     c->local = b->local + (uint64_t)w->index * 32 * b->local_bytes;
@@ -650,7 +464,7 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
     b->quantum_start = quantum;
     while (c->budget > 0 && w->live && pick(w, &s, &c->limit)) {
         int64_t before = c->budget;
-        result = TURN_RAN;
+        result = WS_TURN_RAN;
         c->active = s.mask;
         c->depth = s.depth;
         c->granted = s.granted;
@@ -673,7 +487,7 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
             break;
         case WS_STOP_BAR:
             if (!bar_arrive(b, &s))
-                return TURN_FAULT;
+                return WS_TURN_FAULT;
             break;
         case WS_STOP_WARPSYNC:
             warpsync_arrive(w, &s);
@@ -682,331 +496,14 @@ static enum turn warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t qua
             s.spent = ROTATE;
             s.favour = 0;
             w->splits[w->n_splits++] = s;
-            result = TURN_WAITS;
+            result = WS_TURN_WAITS;
             break;
         case WS_STOP_FAULT:
-            return TURN_FAULT;
+            return WS_TURN_FAULT;
         }
-        if (result == TURN_WAITS)
+        if (result == WS_TURN_WAITS)
             break;
     }
     *ret_n = (uint64_t)(quantum - c->budget - c->penalty);
-    return result == TURN_RAN && c->penalty ? TURN_WAITS : result;
-}
-
-/* ---- blocks ---- */
-static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f, uint32_t warp,
-                           uint32_t lane)
-{
-    const struct ws_grid *g = b->g;
-    uint32_t t = warp * 32 + lane, dim = f->dim > 2 ? 0 : f->dim;
-    switch (f->sreg) {
-    case WS_SR_TID:
-        return dim == 0   ? t % g->block[0]
-               : dim == 1 ? t / g->block[0] % g->block[1]
-                          : t / g->block[0] / g->block[1];
-    case WS_SR_NTID:
-        return g->block[dim];
-    case WS_SR_CTAID:
-        return b->ctaid[dim];
-    case WS_SR_NCTAID:
-        return g->grid[dim];
-    case WS_SR_LANEID:
-        return lane;
-    case WS_SR_WARPID:
-        return warp;
-    case WS_SR_NWARPID:
-        return 32;
-    case WS_SR_SMID:
-        return b->smid;
-    case WS_SR_NSMID:
-        return g->n_sms;
-    case WS_SR_GRIDID:
-        return g->grid_id;
-    case WS_SR_LANEMASK_EQ:
-        return 1u << lane;
-    case WS_SR_LANEMASK_LE:
-        return (2u << lane) - 1;
-    case WS_SR_LANEMASK_LT:
-        return (1u << lane) - 1;
-    case WS_SR_LANEMASK_GE:
-        return ~((1u << lane) - 1);
-    case WS_SR_LANEMASK_GT:
-        return ~((2u << lane) - 1);
-    case WS_SR_ENVREG:
-        return f->dim == 1   ? (uint32_t)(g->envreg12 >> 32)
-               : f->dim == 2 ? (uint32_t)g->envreg12
-                             : 0;
-    case WS_SR_DYNAMIC_SMEM_SIZE:
-        return g->dyn_shared_bytes;
-    case WS_SR_TOTAL_SMEM_SIZE:
-        return b->user_shared_bytes;
-    case WS_SR_AGGR_SMEM_SIZE:
-        return b->ctx.shared_bytes;
-    case WS_SR_RESERVED_SMEM_OFFSET: {
-        uint64_t begin = b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES;
-        const uint64_t values[] = {begin, begin + WS_RESERVED_SHARED_BYTES / 4, begin,
-                                   begin + WS_RESERVED_SHARED_BYTES, WS_RESERVED_SHARED_BYTES};
-        return f->dim < WS_ARRAY_SIZE(values) ? values[f->dim] : 0;
-    }
-    case WS_SR_WARPSZ:
-        return 32;
-    /* without clusters, each block is one of its own */
-    case WS_SR_CLUSTERID:
-        return b->ctaid[dim];
-    case WS_SR_NCLUSTERID:
-        return g->grid[dim];
-    case WS_SR_CLUSTER_NCTAID:
-    case WS_SR_CLUSTER_NCTARANK:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static bool sreg_is_lanewise(uint32_t sreg)
-{
-    return sreg == WS_SR_TID || sreg == WS_SR_LANEID ||
-           (sreg >= WS_SR_LANEMASK_EQ && sreg <= WS_SR_LANEMASK_GT);
-}
-
-static bool per_block(const struct ws_fill *f)
-{
-    return f->kind == WS_FILL_SREG &&
-           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
-}
-
-static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_fill *f)
-{
-    uint8_t *row = w->regs + f->off;
-    uint64_t v = f->kind == WS_FILL_VAR ? b->g->var_va[f->var] + f->value : f->value;
-    if (f->width == 0) {
-        memcpy(row, &v, 4);
-        return;
-    }
-    if (f->kind == WS_FILL_SREG && sreg_is_lanewise(f->sreg)) {
-        for (uint32_t i = 0; i < 32; i++) {
-            v = sreg_value(b, f, w->index, i);
-            memcpy(row + i * f->width, &v, f->width);
-        }
-        return;
-    }
-    if (f->kind == WS_FILL_SREG)
-        v = sreg_value(b, f, w->index, 0);
-    if (f->width == 4)
-        for (uint32_t i = 0; i < 32; i++)
-            ((uint32_t *)(void *)row)[i] = (uint32_t)v;
-    else
-        for (uint32_t i = 0; i < 32; i++)
-            memcpy(row + i * f->width, &v, f->width);
-}
-
-int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
-{
-    const struct ws_exec_image *img = g->code->images[g->kernel];
-    uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
-    if (threads == 0 || threads > 1024)
-        return ws_raise(-EINVAL);
-    struct ws_blockrun *b = ws_alloc(sizeof(*b));
-    if (!b)
-        return ws_raise(-ENOMEM);
-    b->g = g;
-    b->img = img;
-    b->n_threads = (uint32_t)threads;
-    b->n_warps = (b->n_threads + 31) / 32;
-    b->local_bytes = img->local_bytes;
-    b->depth_max = img->depth_max;
-    if (img->recursive) {
-        b->local_bytes = WS_MAX((uint64_t)img->frame_bytes,
-                                g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES);
-        b->depth_max =
-            (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
-    }
-    if (img->sp_off && !img->recursive)
-        b->local_bytes += g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES;
-    b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
-    struct ws_core_ctx *c = &b->ctx;
-    c->b = b;
-    c->mx = 0x1f80;
-    c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
-                                           : img->shared_bytes) +
-                      g->dyn_shared_bytes;
-    b->user_shared_bytes = c->shared_bytes;
-    if (img->uses_reserved_shared)
-        c->shared_bytes = WS_ALIGN_UP(c->shared_bytes, UINT64_C(16)) + WS_RESERVED_SHARED_BYTES;
-    c->local_stride = b->local_bytes;
-    c->params = g->params;
-    c->param_bytes = g->code->m->funcs[img->func].param_bytes;
-    b->warps = ws_alloc_array(b->n_warps, sizeof(*b->warps));
-    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof(*b->block_fills));
-    b->bars_used = (1u << WS_N_BARRIERS) - 1;
-    b->regs = ws_alloc((size_t)b->n_warps * img->regs_bytes + 64);
-    b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
-    b->shared_alloc = ws_alloc(c->shared_bytes + 128);
-    b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof(*b->rets));
-    b->saves =
-        ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
-    if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
-        !b->saves) {
-        ws_blockrun_free(b);
-        return ws_raise(-ENOMEM);
-    }
-    for (uint32_t n = 0; n < img->n_fills; n++)
-        if (per_block(&img->fills[n]))
-            b->block_fills[b->n_block_fills++] = n;
-    c->shared = b->shared_alloc + (-(uintptr_t)b->shared_alloc & 127);
-    uint8_t *regs = b->regs + (-(uintptr_t)b->regs & 63);
-    for (uint32_t k = 0; k < b->n_warps; k++) {
-        struct ws_warp *w = &b->warps[k];
-        w->index = k;
-        w->regs = regs + (size_t)k * img->regs_bytes;
-        w->rets = b->rets + (size_t)k * b->depth_max * 32;
-        w->saves = b->saves + (img->recursive ? (size_t)k * b->depth_max * img->save_bytes : 0);
-        w->exists = b->n_threads - k * 32 >= 32 ? ~0u : (1u << (b->n_threads - k * 32)) - 1;
-        for (uint32_t n = 0; n < img->n_fills; n++)
-            if (!per_block(&img->fills[n]))
-                fill_row(b, w, &img->fills[n]);
-    }
-    *ret = b;
-    return 0;
-}
-
-struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
-{
-    if (b) {
-        free(b->warps);
-        free(b->block_fills);
-        free(b->regs);
-        free(b->local);
-        free(b->shared_alloc);
-        free(b->rets);
-        free(b->saves);
-        free(b->ctx.tex);
-        free(b);
-    }
-    return NULL;
-}
-
-/* What PTX leaves undefined may be what the block before has left, but not if it was another
- * client's. Registers and local variables are each member's own in a fused kernel; shared memory
- * and the stack are not. */
-static void wipe(struct ws_blockrun *b)
-{
-    memset(b->ctx.shared, 0, b->ctx.shared_bytes);
-    if (b->img->sp_off || b->img->recursive)
-        memset(b->local, 0, (size_t)b->local_bytes * 32 * b->n_warps);
-}
-
-void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
-{
-    const struct ws_grid *g = b->g;
-    const struct ws_exec_image *img = b->img;
-    const struct ws_grid_part *before = b->part;
-    b->linear = linear;
-    b->part = ws_grid_part_of(g, linear, &b->number);
-    if (before && before->space != b->part->space)
-        wipe(b);
-    b->smid = smid;
-    b->slot = slot;
-    b->ctaid[0] = (uint32_t)(linear % g->grid[0]);
-    b->ctaid[1] = (uint32_t)(linear / g->grid[0] % g->grid[1]);
-    b->ctaid[2] = (uint32_t)(linear / g->grid[0] / g->grid[1]);
-    b->n_live = b->n_threads;
-    b->n_done_warps = 0;
-    b->next_warp = 0;
-    b->n_insns = 0;
-    b->n_clock_reads = 0;
-    if (b->ctx.n_looked)
-        memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
-    b->ctx.n_looked = 0;
-    for (uint32_t k = b->bars_used; k; k &= k - 1)
-        b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
-    b->bars_used = 0;
-    if (img->uses_reserved_shared)
-        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
-               WS_RESERVED_SHARED_BYTES);
-    for (uint32_t k = 0; k < b->n_warps; k++) {
-        struct ws_warp *w = &b->warps[k];
-        w->live = w->exists;
-        w->stamp = 0;
-        w->n_splits = 1;
-        w->splits[0] =
-            (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
-        memset(w->regs + img->fp_off, 0, 128);
-        for (uint32_t n = 0; img->sp_off && n < 32; n++)
-            ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
-        for (uint32_t n = 0; n < b->n_block_fills; n++)
-            fill_row(b, w, &img->fills[b->block_fills[n]]);
-    }
-}
-
-static void flush_work(struct ws_core_ctx *c)
-{
-    for (int k = 0; k < _WS_WORK_N; k++)
-        c->work->n_warp_insns[k] += c->cls[k];
-    memset(c->cls, 0, sizeof(c->cls));
-    c->work->n_thread_insns += c->n_thread_insns;
-    c->n_thread_insns = 0;
-}
-
-/* No warp can run and not all have ended. */
-static void deadlock(struct ws_blockrun *b)
-{
-    for (uint32_t k = 0; k < b->n_warps; k++) {
-        struct ws_warp *w = &b->warps[k];
-        if (w->n_splits == 0)
-            continue;
-        b->ctx.w = w;
-        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE,
-                      (unsigned)__builtin_ctz(w->splits[0].mask), 0,
-                      "deadlock: waits for threads that wait elsewhere");
-        return;
-    }
-}
-
-enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
-                              struct ws_exec_work *work)
-{
-    struct ws_grid *g = b->g;
-    struct ws_core_ctx *c = &b->ctx;
-    int64_t left = (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
-    c->work = work;
-    c->n_maps = 0;
-    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
-    ws_exec_tex_forget(c);
-    while (b->n_done_warps < b->n_warps) {
-        bool ran = false, all_wait = true;
-        uint32_t first = b->next_warp;
-        for (uint32_t k = 0; k < b->n_warps; k++) {
-            uint32_t at = first + k < b->n_warps ? first + k : first + k - b->n_warps;
-            struct ws_warp *w = &b->warps[at];
-            uint64_t n = 0;
-            if (atomic_load_explicit(&g->stop, memory_order_relaxed) ||
-                (b->part && atomic_load_explicit(&b->part->stop, memory_order_relaxed)))
-                return WS_STEP_STOPPED;
-            if (!w->live)
-                continue;
-            enum turn t = warp_turn(b, w, WS_MIN(left, QUANTUM), &n);
-            flush_work(c);
-            b->n_insns += n;
-            b->quantum_start = 0;
-            c->budget = c->penalty = 0;
-            left -= (int64_t)n;
-            if (t == TURN_FAULT)
-                return WS_STEP_STOPPED;
-            ran |= t != TURN_NONE;
-            all_wait &= t != TURN_RAN;
-            if (left <= 0 && b->n_done_warps < b->n_warps) {
-                b->next_warp = at + 1 < b->n_warps ? at + 1 : 0;
-                return WS_STEP_MORE;
-            }
-        }
-        if (!ran && b->n_done_warps < b->n_warps) {
-            deadlock(b);
-            return WS_STEP_STOPPED;
-        }
-        if (all_wait && b->n_done_warps < b->n_warps)
-            return WS_STEP_MORE; /* all spin or sleep: what they wait for is in another block */
-    }
-    return WS_STEP_DONE;
+    return result == WS_TURN_RAN && c->penalty ? WS_TURN_WAITS : result;
 }

@@ -12,7 +12,7 @@
 #ifndef WS_DEVICE_SOFT_EXEC_PRIV_H
 #define WS_DEVICE_SOFT_EXEC_PRIV_H
 
-#include "device/soft/exec/exec.h"
+#include "device/soft/exec/image.h"
 
 /* Windows of the 64-bit generic space; user addresses are below 2^47. The low half of a window
  * address is the offset. */
@@ -41,7 +41,7 @@ struct ws_uop {
     };
     union {
         const struct ws_seg *fall; /* control: where lanes go that do not take it */
-        /* others: lanes that take effect besides the active ones (see decode_dead.c). */
+        /* others: lanes that take effect besides the active ones (see dead.c). */
         uint32_t all;
     };
 };
@@ -149,75 +149,6 @@ struct ws_core_ctx {
     const struct ws_seg *enter;
 };
 
-struct ws_isa {
-    const char *name;
-    bool (*supported)(void);
-    /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why
-     * and where. */
-    void (*run)(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
-    const struct ws_uop *(*const *handlers)(struct ws_core_ctx *c, const struct ws_uop *u);
-};
-extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
-const struct ws_isa *ws_isa_pick(void);
-
-/* A row (or predicate word) that is filled before blocks run. */
-enum ws_fill_kind { WS_FILL_CONST, WS_FILL_VAR, WS_FILL_SREG };
-struct ws_fill {
-    uint8_t kind, width; /* bytes of a lane */
-    uint8_t sreg, dim;
-    uint32_t off;
-    uint32_t var; /* VAR: module variable; value is the addend */
-    uint64_t value;
-};
-
-struct ws_exec_image {
-    uint32_t func;
-    struct ws_uop *uops;
-    struct ws_seg *segs;
-    uint32_t n_uops, n_segs;
-    struct ws_srcref *srcs;
-    uint32_t n_srcs;
-    const struct ws_seg *entry;
-    struct ws_fill *fills;
-    uint32_t n_fills;
-    uint32_t regs_bytes;
-    uint32_t ones_off, fp_off; /* rows: word of ones; u32 frame pointers */
-    uint32_t sp_off;           /* row: u32 stack pointers of alloca; 0: no such instruction */
-    uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
-    uint32_t local_bytes;               /* of a thread, if not recursive */
-    uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive, uses_heap, uses_reserved_shared;
-    uint32_t save_bytes;              /* widest set of rows a recursive function saves */
-    const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
-    uint32_t n_func_entry;
-    /* Runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count. */
-    uint32_t *save_rows;
-    const struct ws_seg **brx_seg;
-};
-
-struct ws_audit {
-    ws_code_lack *each;
-    void *arg;
-};
-
-/* By function of the module. */
-struct ws_callgraph {
-    uint8_t *taken;    /* its address is */
-    uint8_t *indirect; /* calls through pointers: whatever is taken */
-    uint32_t **callees, *n_callees;
-};
-
-struct ws_code {
-    const struct ws_callgraph *graph; /* made with the first image */
-    const struct ws_audit *audit;     /* of ws_code_audit(), or NULL */
-    const struct ws_ptx_module *m;
-    const struct ws_isa *isa;
-    uint32_t n_kernels;
-    struct ws_kernel_info *infos;
-    struct ws_exec_image **images;
-    struct ws_arena arena;
-};
-
 /* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code,
  * zero when the block starts: cooperative groups' tiles of several warps meet there. Not part of
  * what the program asked for. */
@@ -258,7 +189,18 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
     return b->part ? b->part->space : b->g->space;
 }
 
-/* ---- exec.c, called by the cores ---- */
+/* ---- exec.c ---- */
+enum ws_warp_turn {
+    WS_TURN_NONE, /* no lane could run */
+    WS_TURN_RAN,
+    WS_TURN_WAITS, /* ran, and waits for something */
+    WS_TURN_FAULT,
+};
+/* One turn of a warp of about @quantum warp instructions; *ret_n: how many it was. */
+enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
+                                    uint64_t *ret_n);
+
+/* ---- exec.c and text.c, called by the cores ---- */
 /* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address,
  * line and instruction. Returns NULL. */
 const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u,
@@ -280,7 +222,7 @@ bool ws_exec_call(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws
                   const struct ws_seg *cont);
 /* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
 const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t m);
-/* exec_text.c: what device code has to say. @va: rows of addresses. */
+/* text.c: what device code has to say. @va: rows of addresses. */
 const struct ws_uop *ws_exec_assertfail(struct ws_core_ctx *c, const struct ws_uop *u,
                                         uint32_t lanes, const uint64_t *message_va,
                                         const uint64_t *file_va, const uint32_t *line,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/tex.c - headers of textures and surfaces: read from the client's memory,
- * checked, kept for a while.
+ * checked, and kept for a while.
  *
- * A header is client memory, so it may hold anything and change at any time. It is copied once, the
- * copy is checked, and only what was checked is kept: with each level's host address, so that
+ * A header is client memory, so it may hold anything and change at any time. It is copied once,
+ * the copy is checked, and only what was checked is kept, with each level's host address, so that
  * texels need no look-up. Invariant: any texel of a kept level, from (0, 0, 0) to (w - 1, h - 1, d
- * - 1), lies inside one mapping; the fetching code in exec_tex.inc only has to keep indices inside
- * these bounds. What is kept lasts for a step of the block, as cached mappings do. */
+ * - 1), lies inside one mapping; the fetching code in tex.inc only has to keep indices inside
+ * these bounds. What is kept lasts for one step of the block, like cached mappings. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/soft/exec/video.h - a video instruction's modifiers, as decode_video.c packs them into
+/* device/soft/exec/video.h - a video instruction's modifiers, as video.c packs them into
  * uop.imm and uop.x. Private to the interpreter. */
 #ifndef WS_DEVICE_SOFT_EXEC_VIDEO_H
 #define WS_DEVICE_SOFT_EXEC_VIDEO_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies and fills.
  *
- * Both sides are checked whole before a byte moves (device/check.c). Small ones are done by the
- * submitting thread, which costs less than waking another. Large ones are cut into chunks that
- * workers take one a turn, so that they use the cores and take turns with kernels; a chunk is long
- * enough for memcpy to run at its full speed. Rows of a box count as joined: a chunk may begin and
- * end inside rows.
+ * device/check.c has checked both sides before a byte moves. The submitting thread does small ones
+ * itself, which costs less than waking another thread. Large ones are cut into chunks, and workers
+ * take one chunk a turn; so a copy uses all cores and takes turns with kernels. A chunk is long
+ * enough for memcpy to reach its full speed. Rows of a box count as joined: a chunk may begin and
+ * end inside a row.
  *
- * On the modelled device a copy occupies the copy engine of its direction; a fill writes device
+ * On the modelled GPU, a copy occupies the copy engine of its direction; a fill writes device
  * memory. */
 #include <string.h>
 #include <wchar.h>

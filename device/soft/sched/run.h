@@ -37,7 +37,7 @@ struct ws_run {
     bool stopping;                 /* preempted */
     uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
     bool idle;                     /* the clock knows that all of them poll */
-    /* Of a launch that goes on, or one to be filled when it is preempted; else NULL. */
+    /* Of a launch that is resumed, or to be filled when it is preempted; else NULL. */
     struct ws_soft_progress *progress;
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_blockrun *spare[WS_RUN_SPARE_MAX];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Worker threads and turns.
  *
- * A worker holds the lock only to take a turn's work and to give back its results; a turn lasts
- * about a millisecond, or as long as a few short blocks do. Fairness: the ring gives each tenant
- * one turn at a time, whatever it has to do.
+ * A worker holds the lock only to take the work of one turn and to give back its results. A turn
+ * lasts about a millisecond, or as long as a few short blocks take. Fairness: the ring gives each
+ * tenant one turn at a time, however much work it has.
  *
- * Waking: adding work wakes one sleeping worker; a worker that took a turn and left more work in
- * the ring wakes the next. So wake-ups spread by themselves and one added block costs one wake-up.
- */
+ * Waking: adding work wakes one sleeping worker. A worker that took a turn and left more work in
+ * the ring wakes the next worker. So one added block costs one wake-up, and many spread by
+ * themselves. */
 #include "device/soft/sched/sched.h"
 
 #include <signal.h>

@@ -6,10 +6,10 @@
  *
  *   issue_ns   = max( sum n_c / schedulers, one instruction per scheduler and cycle
  *                     n_fp32+half * 32 / fp32 lanes, n_int * 32 / int lanes, … fp64, sfu, ldst,
- *                     sectors / 4 ) / f                              a level-1 cache moves 4
- *                                                                    sectors (128 bytes) per cycle
- *   latency_ns = ( sum n_c / W * DEP + barriers / W * BAR ) / f + loads / W * memory latency /
- *   LOADS
+ *                     sectors / 4 ) / f      (a level-1 cache moves 4 sectors, 128 bytes, per
+ *                                            cycle)
+ *   latency_ns = ( sum n_c / W * DEP + barriers / W * BAR ) / f
+ *                + loads / W * memory latency / LOADS
  *   bytes      = 32 * sectors
  *
  * DEP = 4 cycles from an instruction to one that depends on it; BAR = 20 cycles; LOADS = 2 loads of

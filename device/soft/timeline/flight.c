@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Flights.
+/* Flights: operations from submission until device time has come to their end.
  *
- * A flight is EXECUTING, EXECUTED, PRICED while its place is looked for, then WAITING in the clock;
- * while it is being cut it is PRICED again, and again stalls the clock. Whoever takes it out of the
- * clock owns it: the clock's thread when its end has come, the loop to cut or cancel it. Others can
- * only be marked; who prices one looks at the marks under the lock before it lets it wait.
+ * A flight is EXECUTING, then EXECUTED, then PRICED while its place in the timeline is looked for,
+ * then WAITING in the clock. While it is cut, it is PRICED again and stops the clock again. The
+ * thread that takes a flight out of the clock owns it: the clock's thread when the end has come,
+ * the loop to cut or cancel it. Other threads can only mark a flight. The thread that prices a
+ * flight looks at these marks, under the lock, before it lets the flight wait.
  *
- * Order. Flights are priced in the order of their submission, whichever was executed first: the
+ * Order. Flights are priced in the order of their submission, whichever was executed first, so
  * places in the timeline do not depend on the host. One thread at a time prices (d->pricing), for
- * all others. Nobody waits for one whose stall ran into the limit.
+ * all others. Pricing does not wait for a flight whose stall ran into the limit.
  *
- * The clock stands from submission to pricing, so an operation is placed as if it had been executed
- * in no time. One whose stall ran into a limit (vclock.h) is placed where it would have been, which
- * may be in the past; it is then done at once (an overrun). One that only waited meanwhile ends
- * when it has ended on the host: what it executed while waiting isn't counted. A launch that
- * faulted is done at its priced end, a cancelled one at once. */
+ * The clock stands still from submission to pricing, so an operation is placed as if its execution
+ * had taken no time. An operation whose stall ran into the limit (vclock.h) is placed where it
+ * would have been, which may be in the past. Then it is done at once (an overrun). An operation
+ * that only waited in the meantime ends when it has ended on the host; what it executed while
+ * waiting is not counted. A launch that faulted is done at its priced end, a cancelled one at
+ * once. */
 #include "device/soft/timeline/flight.h"
 
 #include <stdio.h>

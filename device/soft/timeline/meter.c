@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The meter. Device time passes, and what an operation uses is known before it starts: so the power
- * of each moment is known once the moment has come, and is integrated and shared out then, for
- * good: Eq. 2 (power.h) while kernels run, by the number of their SMs; static power while copies
- * run alone, equally, or while nothing runs, then to nobody's account (idle).
+/* The meter: energy as device time passes.
  *
- * One case is late: an operation that the clock did not wait for (vclock.h, the limit of stalls)
+ * What an operation uses is known before it starts. So when a moment comes, its power is known; it
+ * is integrated and shared out, and does not change afterwards. While kernels run it is Eq. 2
+ * (power.h), shared by the number of their SMs. While copies run alone it is static power, shared
+ * equally. While nothing runs it is static power that no operation is charged for (idle).
+ *
+ * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
  * may turn out to have run in the past. For that part it is charged the dynamic energy of its SMs,
- * which is added to the device's.
+ * which is added to the GPU's energy.
  *
- * Invariants: energy_pj = idle_pj + rounded_pj + all that loads were charged, exactly; swept_ns
- * never falls, nothing before it changes. */
+ * Invariants: energy_pj = idle_pj + rounded_pj + all that was charged, exactly; swept_ns never
+ * falls, and nothing before it changes. */
 #include "device/soft/timeline/meter.h"
 
 #include <pthread.h>

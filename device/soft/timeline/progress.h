@@ -20,7 +20,7 @@ struct ws_unit {
 
 struct ws_soft_progress {
     struct ws_progress base;
-    /* whose: a launch that goes on must have the same */
+    /* whose it was: a resumed launch must have the same */
     uint32_t kernel, grid[3], block[3];
     uint64_t n_blocks, n_executed;
     struct ws_unit *owed;

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The device's timeline.
+/* The timeline: when the modelled GPU would have executed each operation, and with what energy.
  *
  * Kernels. Blocks are dealt in order to the SMs of the kernel's set, round-robin, as many to each
- * as fit; a block that ends makes room for the next. On an SM with k blocks of the kernel, of whose
- * capacity other kernels leave the part a,
- *     rate = 1 / max(latency_ns, k * issue_ns / a)            (of the block, per ns)
- * and if the blocks running at a moment would together move more bytes than the memory can (what
- * others leave of it), all are slowed by the same factor. That makes it natural to simulate in
- * slowed time tau, in which SMs are independent of one another, and to stretch dt = dtau * slow.
+ * SM as fit. A block that ends makes room for the next. On an SM with k blocks of the kernel, of
+ * whose capacity other kernels leave the part a,
+ *     rate = 1 / max(latency_ns, k * issue_ns / a)            (of a block, per ns)
+ * If the blocks that run at a moment would together move more bytes than the memory can (or than
+ * other kernels leave of it), all are slowed by the same factor. So the simulation runs in a
+ * slowed time tau, in which SMs are independent of each other, and stretches it: dt = dtau * slow.
  *
- * Other kernels. What was entered before stands: a list of spans, each with its SMs, the part of
- * them and of the memory bandwidth that it uses on average, and the room its blocks hold on each
- * SM. A new kernel gets the rest; at each start and end of a span in its way the rest is computed
- * anew. So the machine never does more than it can, two kernels that leave each other room overlap,
- * and the result depends only on the works and on the order in which they were entered.
+ * Other kernels. Earlier operations keep their places. They are a list of spans; each has its SMs,
+ * the average part of these SMs and of the memory bandwidth that it uses, and the room that its
+ * blocks take on each SM. A new kernel gets the rest, which is computed anew at each start and end
+ * of a span. So the GPU never does more than it can, two kernels that leave room for each other
+ * overlap, and the result depends only on the operations and on their order.
  *
- * Copies. One engine per direction: the first gap after ready_ns that is long enough.
+ * Copies. There is one engine per direction. A copy takes the first gap after ready_ns that is
+ * long enough.
  *
- * Memory. The last N_SPANS spans by end are kept. What a dropped one used is unknown: nothing
- * starts before `floor_ns` any more, the latest end dropped.
+ * Memory of the timeline. The last N_SPANS spans, by their end, are kept. What a dropped span used
+ * is unknown, so nothing starts before `floor_ns`, the latest end of a dropped span.
  *
- * Energy. The device's power is Eq. 2 (power.h) while a kernel runs, static power while only copies
- * run, and nothing is counted while the device has no work: the device clock then stands still. At
- * each moment the power is shared by the kernels that run, each by the number of its SMs; copies
- * share it when they are alone. A later operation that turns out to have run beside an earlier one
- * takes over part of what the earlier one was charged for; the earlier one is done and cannot be
- * told, so its client has it in store: the client's next operation is charged less. Each client has
- * an account, its due (its shares so far) and what it was charged; due over all accounts is the
- * device's energy, exactly. What is charged beyond it is in store.
+ * Energy. The power of the GPU is Eq. 2 (power.h) while a kernel runs, static power while only
+ * copies run, and nothing is counted while the GPU has no work, because the device clock then
+ * stands still. At each moment, the kernels that run share the power by the number of their SMs;
+ * copies share it while they are alone. If a later operation turns out to have run beside an
+ * earlier one, it takes over part of what the earlier one was charged. The earlier operation has
+ * already ended, so its client gets a credit: its next operation is charged less. Each client has
+ * an account with its due (its shares so far) and what it was charged. The due of all accounts is
+ * exactly the GPU's energy. The difference is the credit.
  *
  * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock
  * only. */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The clock: a point (virtual time, host time) from which time goes on at 1 / scale, and whether it
- * stands.
+/* The virtual clock: a pair (virtual time, host time) from which time passes at 1 / scale of the
+ * host's, and whether it stands still.
  *
- * Events lie in a list sorted by time, then by seq: most are added near its end. One thread fires
- * them, each with the clock held at its time. A stall has a limit, which comes sooner while all
- * there are are idle; those over it are forgotten lazily, by whoever looks next, as of the moment
- * when the limit was reached, so that the time does not depend on who looks when. All stalls have
- * the same limit, so the list of them is sorted by it.
+ * Events lie in a list sorted by time, then by seq; most are added near its end. One thread fires
+ * them. The clock stands at an event's time while the event is fired. A stall, which makes the
+ * clock stand still, has a limit, and a shorter one while all stalls are idle. The next thread
+ * that looks at the clock forgets stalls over their limit, as of the moment when they reached it;
+ * so the time does not depend on who looks and when. All stalls have the same limit, so their list
+ * is sorted by it.
  *
- * Invariants: base_ns never falls; while the clock stands it is the time. No waiting event is
- * earlier than the time, but for those that were added late, which fire at once. */
+ * Invariants: base_ns never falls; while the clock stands, it is the time. No waiting event is
+ * earlier than the time, except events that were added late, which fire at once. */
 #include "device/soft/timeline/vclock.h"
 
 #include <pthread.h>

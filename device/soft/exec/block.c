@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/block.c - blocks from their start to their end.
+ *
+ * A block's memory (register files, shared and local memory) is made once and used for one block
+ * after another. What differs between blocks is written when a block starts. Warps take turns of
+ * QUANTUM warp instructions. A block in which no warp can run, and not all have ended, is
+ * deadlocked: that is a fault. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/soft/decode/priv.h"
+#include "device/soft/exec/tex.h"
+#include "device/space.h"
+
+enum {
+    QUANTUM = 2048, /* warp instructions of a turn */
+    /* Of kernels that recurse without saying how deep. */
+    RECURSION_MAX = 8192,
+    RECURSION_LOCAL_BYTES = 65536,
+};
+
+uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
+{
+    return b->ctx.n_looked;
+}
+
+/* ---- blocks ---- */
+static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f, uint32_t warp,
+                           uint32_t lane)
+{
+    const struct ws_grid *g = b->g;
+    uint32_t t = warp * 32 + lane, dim = f->dim > 2 ? 0 : f->dim;
+    switch (f->sreg) {
+    case WS_SR_TID:
+        return dim == 0   ? t % g->block[0]
+               : dim == 1 ? t / g->block[0] % g->block[1]
+                          : t / g->block[0] / g->block[1];
+    case WS_SR_NTID:
+        return g->block[dim];
+    case WS_SR_CTAID:
+        return b->ctaid[dim];
+    case WS_SR_NCTAID:
+        return g->grid[dim];
+    case WS_SR_LANEID:
+        return lane;
+    case WS_SR_WARPID:
+        return warp;
+    case WS_SR_NWARPID:
+        return 32;
+    case WS_SR_SMID:
+        return b->smid;
+    case WS_SR_NSMID:
+        return g->n_sms;
+    case WS_SR_GRIDID:
+        return g->grid_id;
+    case WS_SR_LANEMASK_EQ:
+        return 1u << lane;
+    case WS_SR_LANEMASK_LE:
+        return (2u << lane) - 1;
+    case WS_SR_LANEMASK_LT:
+        return (1u << lane) - 1;
+    case WS_SR_LANEMASK_GE:
+        return ~((1u << lane) - 1);
+    case WS_SR_LANEMASK_GT:
+        return ~((2u << lane) - 1);
+    case WS_SR_ENVREG:
+        return f->dim == 1   ? (uint32_t)(g->envreg12 >> 32)
+               : f->dim == 2 ? (uint32_t)g->envreg12
+                             : 0;
+    case WS_SR_DYNAMIC_SMEM_SIZE:
+        return g->dyn_shared_bytes;
+    case WS_SR_TOTAL_SMEM_SIZE:
+        return b->user_shared_bytes;
+    case WS_SR_AGGR_SMEM_SIZE:
+        return b->ctx.shared_bytes;
+    case WS_SR_RESERVED_SMEM_OFFSET: {
+        uint64_t begin = b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES;
+        const uint64_t values[] = {begin, begin + WS_RESERVED_SHARED_BYTES / 4, begin,
+                                   begin + WS_RESERVED_SHARED_BYTES, WS_RESERVED_SHARED_BYTES};
+        return f->dim < WS_ARRAY_SIZE(values) ? values[f->dim] : 0;
+    }
+    case WS_SR_WARPSZ:
+        return 32;
+    /* without clusters, each block is one of its own */
+    case WS_SR_CLUSTERID:
+        return b->ctaid[dim];
+    case WS_SR_NCLUSTERID:
+        return g->grid[dim];
+    case WS_SR_CLUSTER_NCTAID:
+    case WS_SR_CLUSTER_NCTARANK:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static bool sreg_is_lanewise(uint32_t sreg)
+{
+    return sreg == WS_SR_TID || sreg == WS_SR_LANEID ||
+           (sreg >= WS_SR_LANEMASK_EQ && sreg <= WS_SR_LANEMASK_GT);
+}
+
+static bool per_block(const struct ws_fill *f)
+{
+    return f->kind == WS_FILL_SREG &&
+           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
+}
+
+static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_fill *f)
+{
+    uint8_t *row = w->regs + f->off;
+    uint64_t v = f->kind == WS_FILL_VAR ? b->g->var_va[f->var] + f->value : f->value;
+    if (f->width == 0) {
+        memcpy(row, &v, 4);
+        return;
+    }
+    if (f->kind == WS_FILL_SREG && sreg_is_lanewise(f->sreg)) {
+        for (uint32_t i = 0; i < 32; i++) {
+            v = sreg_value(b, f, w->index, i);
+            memcpy(row + i * f->width, &v, f->width);
+        }
+        return;
+    }
+    if (f->kind == WS_FILL_SREG)
+        v = sreg_value(b, f, w->index, 0);
+    if (f->width == 4)
+        for (uint32_t i = 0; i < 32; i++)
+            ((uint32_t *)(void *)row)[i] = (uint32_t)v;
+    else
+        for (uint32_t i = 0; i < 32; i++)
+            memcpy(row + i * f->width, &v, f->width);
+}
+
+int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
+{
+    const struct ws_exec_image *img = g->code->images[g->kernel];
+    uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
+    if (threads == 0 || threads > 1024)
+        return ws_raise(-EINVAL);
+    struct ws_blockrun *b = ws_alloc(sizeof(*b));
+    if (!b)
+        return ws_raise(-ENOMEM);
+    b->g = g;
+    b->img = img;
+    b->n_threads = (uint32_t)threads;
+    b->n_warps = (b->n_threads + 31) / 32;
+    b->local_bytes = img->local_bytes;
+    b->depth_max = img->depth_max;
+    if (img->recursive) {
+        b->local_bytes = WS_MAX((uint64_t)img->frame_bytes,
+                                g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES);
+        b->depth_max =
+            (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
+    }
+    if (img->sp_off && !img->recursive)
+        b->local_bytes += g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES;
+    b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
+    struct ws_core_ctx *c = &b->ctx;
+    c->b = b;
+    c->mx = 0x1f80;
+    c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
+                                           : img->shared_bytes) +
+                      g->dyn_shared_bytes;
+    b->user_shared_bytes = c->shared_bytes;
+    if (img->uses_reserved_shared)
+        c->shared_bytes = WS_ALIGN_UP(c->shared_bytes, UINT64_C(16)) + WS_RESERVED_SHARED_BYTES;
+    c->local_stride = b->local_bytes;
+    c->params = g->params;
+    c->param_bytes = g->code->m->funcs[img->func].param_bytes;
+    b->warps = ws_alloc_array(b->n_warps, sizeof(*b->warps));
+    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof(*b->block_fills));
+    b->bars_used = (1u << WS_N_BARRIERS) - 1;
+    b->regs = ws_alloc((size_t)b->n_warps * img->regs_bytes + 64);
+    b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
+    b->shared_alloc = ws_alloc(c->shared_bytes + 128);
+    b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof(*b->rets));
+    b->saves =
+        ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
+    if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
+        !b->saves) {
+        ws_blockrun_free(b);
+        return ws_raise(-ENOMEM);
+    }
+    for (uint32_t n = 0; n < img->n_fills; n++)
+        if (per_block(&img->fills[n]))
+            b->block_fills[b->n_block_fills++] = n;
+    c->shared = b->shared_alloc + (-(uintptr_t)b->shared_alloc & 127);
+    uint8_t *regs = b->regs + (-(uintptr_t)b->regs & 63);
+    for (uint32_t k = 0; k < b->n_warps; k++) {
+        struct ws_warp *w = &b->warps[k];
+        w->index = k;
+        w->regs = regs + (size_t)k * img->regs_bytes;
+        w->rets = b->rets + (size_t)k * b->depth_max * 32;
+        w->saves = b->saves + (img->recursive ? (size_t)k * b->depth_max * img->save_bytes : 0);
+        w->exists = b->n_threads - k * 32 >= 32 ? ~0u : (1u << (b->n_threads - k * 32)) - 1;
+        for (uint32_t n = 0; n < img->n_fills; n++)
+            if (!per_block(&img->fills[n]))
+                fill_row(b, w, &img->fills[n]);
+    }
+    *ret = b;
+    return 0;
+}
+
+struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
+{
+    if (b) {
+        free(b->warps);
+        free(b->block_fills);
+        free(b->regs);
+        free(b->local);
+        free(b->shared_alloc);
+        free(b->rets);
+        free(b->saves);
+        free(b->ctx.tex);
+        free(b);
+    }
+    return NULL;
+}
+
+/* What PTX leaves undefined may be what the block before has left, but not if it was another
+ * client's. Registers and local variables are each member's own in a fused kernel; shared memory
+ * and the stack are not. */
+static void wipe(struct ws_blockrun *b)
+{
+    memset(b->ctx.shared, 0, b->ctx.shared_bytes);
+    if (b->img->sp_off || b->img->recursive)
+        memset(b->local, 0, (size_t)b->local_bytes * 32 * b->n_warps);
+}
+
+void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
+{
+    const struct ws_grid *g = b->g;
+    const struct ws_exec_image *img = b->img;
+    const struct ws_grid_part *before = b->part;
+    b->linear = linear;
+    b->part = ws_grid_part_of(g, linear, &b->number);
+    if (before && before->space != b->part->space)
+        wipe(b);
+    b->smid = smid;
+    b->slot = slot;
+    b->ctaid[0] = (uint32_t)(linear % g->grid[0]);
+    b->ctaid[1] = (uint32_t)(linear / g->grid[0] % g->grid[1]);
+    b->ctaid[2] = (uint32_t)(linear / g->grid[0] / g->grid[1]);
+    b->n_live = b->n_threads;
+    b->n_done_warps = 0;
+    b->next_warp = 0;
+    b->n_insns = 0;
+    b->n_clock_reads = 0;
+    if (b->ctx.n_looked)
+        memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
+    b->ctx.n_looked = 0;
+    for (uint32_t k = b->bars_used; k; k &= k - 1)
+        b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
+    b->bars_used = 0;
+    if (img->uses_reserved_shared)
+        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
+               WS_RESERVED_SHARED_BYTES);
+    for (uint32_t k = 0; k < b->n_warps; k++) {
+        struct ws_warp *w = &b->warps[k];
+        w->live = w->exists;
+        w->stamp = 0;
+        w->n_splits = 1;
+        w->splits[0] =
+            (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
+        memset(w->regs + img->fp_off, 0, 128);
+        for (uint32_t n = 0; img->sp_off && n < 32; n++)
+            ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
+        for (uint32_t n = 0; n < b->n_block_fills; n++)
+            fill_row(b, w, &img->fills[b->block_fills[n]]);
+    }
+}
+
+static void flush_work(struct ws_core_ctx *c)
+{
+    for (int k = 0; k < _WS_WORK_N; k++)
+        c->work->n_warp_insns[k] += c->cls[k];
+    memset(c->cls, 0, sizeof(c->cls));
+    c->work->n_thread_insns += c->n_thread_insns;
+    c->n_thread_insns = 0;
+}
+
+/* No warp can run and not all have ended. */
+static void deadlock(struct ws_blockrun *b)
+{
+    for (uint32_t k = 0; k < b->n_warps; k++) {
+        struct ws_warp *w = &b->warps[k];
+        if (w->n_splits == 0)
+            continue;
+        b->ctx.w = w;
+        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE,
+                      (unsigned)__builtin_ctz(w->splits[0].mask), 0,
+                      "deadlock: waits for threads that wait elsewhere");
+        return;
+    }
+}
+
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
+                              struct ws_exec_work *work)
+{
+    struct ws_grid *g = b->g;
+    struct ws_core_ctx *c = &b->ctx;
+    int64_t left = (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
+    c->work = work;
+    c->n_maps = 0;
+    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
+    ws_exec_tex_forget(c);
+    while (b->n_done_warps < b->n_warps) {
+        bool ran = false, all_wait = true;
+        uint32_t first = b->next_warp;
+        for (uint32_t k = 0; k < b->n_warps; k++) {
+            uint32_t at = first + k < b->n_warps ? first + k : first + k - b->n_warps;
+            struct ws_warp *w = &b->warps[at];
+            uint64_t n = 0;
+            if (atomic_load_explicit(&g->stop, memory_order_relaxed) ||
+                (b->part && atomic_load_explicit(&b->part->stop, memory_order_relaxed)))
+                return WS_STEP_STOPPED;
+            if (!w->live)
+                continue;
+            enum ws_warp_turn t = ws_exec_warp_turn(b, w, WS_MIN(left, QUANTUM), &n);
+            flush_work(c);
+            b->n_insns += n;
+            b->quantum_start = 0;
+            c->budget = c->penalty = 0;
+            left -= (int64_t)n;
+            if (t == WS_TURN_FAULT)
+                return WS_STEP_STOPPED;
+            ran |= t != WS_TURN_NONE;
+            all_wait &= t != WS_TURN_RAN;
+            if (left <= 0 && b->n_done_warps < b->n_warps) {
+                b->next_warp = at + 1 < b->n_warps ? at + 1 : 0;
+                return WS_STEP_MORE;
+            }
+        }
+        if (!ran && b->n_done_warps < b->n_warps) {
+            deadlock(b);
+            return WS_STEP_STOPPED;
+        }
+        if (all_wait && b->n_done_warps < b->n_warps)
+            return WS_STEP_MORE; /* all spin or sleep: what they wait for is in another block */
+    }
+    return WS_STEP_DONE;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/code.c - a module made executable: the vector build that fits the host, and an
+ * image of each kernel with what is known of it (registers, memory, why it cannot run). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/soft/decode/priv.h"
+#include "device/soft/exec/tex.h"
+#include "device/space.h"
+
+/* ---- vector builds ---- */
+const struct ws_isa *ws_isa_pick(void)
+{
+    static const struct ws_isa *const all[] = {&ws_isa_avx512, &ws_isa_avx2, &ws_isa_sse2};
+    const char *want = getenv("WS_SOFT_ISA");
+    for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++)
+        if (want && strcmp(want, all[k]->name) == 0 && all[k]->supported())
+            return all[k];
+    for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++)
+        if (all[k]->supported())
+            return all[k];
+    return &ws_isa_sse2;
+}
+
+const char *ws_exec_isa(void)
+{
+    return ws_isa_pick()->name;
+}
+
+/* ---- code ---- */
+/* A bound from below of what ptxas would use: the most registers live at once in the order of the
+ * text, where a register that a loop reads is live in all of the loop. 32-bit units, predicates not
+ * counted. An estimate: ptxas reorders and shares. */
+static uint32_t estimate_regs(const struct ws_ptx_func *f)
+{
+    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof(*first)),
+             *last = ws_alloc_array(f->n_regs + 1, sizeof(*last));
+    int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof(*delta));
+    uint32_t max = 0;
+    uint64_t steps = 0;
+    if (!first || !last || !delta)
+        goto out;
+    memset(first, 0xff, (f->n_regs + 1) * sizeof(*first));
+    for (uint32_t k = 0; k < f->n_insns; k++)
+        for (unsigned n = 0; n < f->insns[k].n_operands; n++) {
+            const struct ws_ptx_operand *o = &f->insns[k].operands[n];
+            for (unsigned j = 0; j < (o->n ? o->n : 1u); j++) {
+                int32_t r = o->n ? o->v[j].reg : o->reg;
+                if (r < 0 || (uint32_t)r >= f->n_regs)
+                    continue;
+                first[r] = WS_MIN(first[r], k);
+                last[r] = k;
+            }
+        }
+    for (uint32_t k = 0; k < f->n_insns; k++) { /* loops */
+        const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->op != WS_OP_BRA)
+            continue;
+        uint32_t head = f->labels[i->operands[0].label].insn;
+        if ((steps += f->n_regs) > 100000000) /* a rougher estimate will do */
+            break;
+        for (uint32_t r = 0; head <= k && r < f->n_regs; r++)
+            if (first[r] < head && last[r] >= head && last[r] < k)
+                last[r] = k;
+    }
+    for (uint32_t r = 0; r < f->n_regs; r++) {
+        if (first[r] == ~0u)
+            continue;
+        unsigned bytes = f->regs[r].type == WS_T_PRED ? 0 : ws_ptx_type_bytes(f->regs[r].type);
+        delta[first[r]] += (int32_t)(bytes + 3) / 4;
+        delta[last[r] + 1] -= (int32_t)(bytes + 3) / 4;
+    }
+    int32_t live = 0;
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        live += delta[k];
+        max = WS_MAX(max, (uint32_t)live);
+    }
+out:
+    free(first);
+    free(last);
+    free(delta);
+    max = WS_ALIGN_UP(max + 8, 8u);
+    if (f->maxnreg)
+        max = WS_MIN(max, f->maxnreg);
+    return WS_MIN(WS_MAX(max, 16u), 255u);
+}
+
+static uint32_t max_threads(const struct ws_ptx_func *f)
+{
+    const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
+    if (!n[0])
+        return 1024;
+    uint64_t all = (uint64_t)n[0] * WS_MAX(n[1], 1u) * WS_MAX(n[2], 1u);
+    return (uint32_t)WS_MIN(all, UINT64_C(1024));
+}
+
+static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                     const struct ws_exec_image *img, struct ws_kernel_info *ret)
+{
+    *ret = ws_kernel_info_of(m, f);
+    ret->static_shared_bytes = img->shared_bytes;
+    ret->local_bytes = img->local_bytes;
+    ret->n_regs = estimate_regs(f);
+    ret->max_threads_per_block = max_threads(f);
+    ret->uses_heap = img->uses_heap;
+    for (uint32_t k = 0; k < m->n_vars; k++)
+        if (m->vars[k].space == WS_SP_CONST)
+            ret->const_bytes += (uint32_t)m->vars[k].size_bytes;
+}
+
+/* A kernel that can't run: its name and parameters, and why. */
+static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, int code,
+                                const char *reason, struct ws_kernel_info *ret)
+{
+    char *why = ws_arena_strndup(&c->arena, reason, strlen(reason));
+    if (!why)
+        return ws_raise(-ENOMEM);
+    *ret = ws_kernel_info_of(c->m, f);
+    ret->unsupported = why;
+    ret->unsupported_code = code;
+    return 0;
+}
+
+static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
+                  const struct ws_audit *audit)
+{
+    struct ws_code *c = ws_alloc(sizeof(*c));
+    char reason[256];
+    int r = 0;
+    if (!c)
+        return ws_raise(-ENOMEM);
+    c->m = m;
+    c->isa = ws_isa_pick();
+    c->audit = audit;
+    c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->infos));
+    c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->images));
+    if (!c->infos || !c->images) {
+        ws_code_free(c);
+        return ws_raise(-ENOMEM);
+    }
+    for (uint32_t k = 0; k < m->n_funcs; k++) {
+        const struct ws_ptx_func *f = &m->funcs[k];
+        if (!f->is_entry || f->is_decl)
+            continue;
+        r = ws_dec_image(c, k, diags, &c->images[c->n_kernels], reason);
+        if (r > 0)
+            r = describe_unsupported(c, f, r, reason, &c->infos[c->n_kernels]);
+        else if (r == 0)
+            describe(m, f, c->images[c->n_kernels], &c->infos[c->n_kernels]);
+        if (r < 0)
+            break;
+        c->n_kernels++;
+    }
+    if (r != 0) {
+        ws_code_free(c);
+        return ws_forward(r);
+    }
+    *ret = c;
+    return 0;
+}
+
+int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+{
+    return decode(ret, m, diags, NULL);
+}
+
+int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
+{
+    const struct ws_audit audit = {each, arg};
+    struct ws_code *c = NULL;
+    int r = decode(&c, m, NULL, &audit);
+    ws_code_free(c);
+    return WS_MIN(r, 0);
+}
+
+struct ws_code *ws_code_free(struct ws_code *c)
+{
+    if (c) {
+        ws_arena_deinit(&c->arena);
+        free(c);
+    }
+    return NULL;
+}
+
+const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n)
+{
+    *ret_n = c->n_kernels;
+    return c->infos;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/image.h - a module made executable: an image of each kernel, made by
+ * device/soft/decode, and the vector build that runs it. Private to the interpreter. */
+#ifndef WS_DEVICE_SOFT_EXEC_IMAGE_H
+#define WS_DEVICE_SOFT_EXEC_IMAGE_H
+
+#include "device/soft/exec/exec.h"
+
+struct ws_core_ctx;
+struct ws_seg;
+struct ws_srcref;
+struct ws_uop;
+
+struct ws_isa {
+    const char *name;
+    bool (*supported)(void);
+    /* Runs from u (or into seg enter) until the core must be left; c->stop, c->u, c->enter tell why
+     * and where. */
+    void (*run)(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
+    const struct ws_uop *(*const *handlers)(struct ws_core_ctx *c, const struct ws_uop *u);
+};
+extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
+const struct ws_isa *ws_isa_pick(void);
+
+/* A row (or predicate word) that is filled before blocks run. */
+enum ws_fill_kind { WS_FILL_CONST, WS_FILL_VAR, WS_FILL_SREG };
+struct ws_fill {
+    uint8_t kind, width; /* bytes of a lane */
+    uint8_t sreg, dim;
+    uint32_t off;
+    uint32_t var; /* VAR: module variable; value is the addend */
+    uint64_t value;
+};
+
+struct ws_exec_image {
+    uint32_t func;
+    struct ws_uop *uops;
+    struct ws_seg *segs;
+    uint32_t n_uops, n_segs;
+    struct ws_srcref *srcs;
+    uint32_t n_srcs;
+    const struct ws_seg *entry;
+    struct ws_fill *fills;
+    uint32_t n_fills;
+    uint32_t regs_bytes;
+    uint32_t ones_off, fp_off; /* rows: word of ones; u32 frame pointers */
+    uint32_t sp_off;           /* row: u32 stack pointers of alloca; 0: no such instruction */
+    uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
+    uint32_t local_bytes;               /* of a thread, if not recursive */
+    uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
+    bool recursive, uses_heap, uses_reserved_shared;
+    uint32_t save_bytes;              /* widest set of rows a recursive function saves */
+    const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
+    uint32_t n_func_entry;
+    /* Runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count. */
+    uint32_t *save_rows;
+    const struct ws_seg **brx_seg;
+};
+
+struct ws_audit {
+    ws_code_lack *each;
+    void *arg;
+};
+
+/* By function of the module. */
+struct ws_callgraph {
+    uint8_t *taken;    /* its address is */
+    uint8_t *indirect; /* calls through pointers: whatever is taken */
+    uint32_t **callees, *n_callees;
+};
+
+struct ws_code {
+    const struct ws_callgraph *graph; /* made with the first image */
+    const struct ws_audit *audit;     /* of ws_code_audit(), or NULL */
+    const struct ws_ptx_module *m;
+    const struct ws_isa *isa;
+    uint32_t n_kernels;
+    struct ws_kernel_info *infos;
+    struct ws_exec_image **images;
+    struct ws_arena arena;
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/spec.h - what a GPU is: an entry of the catalog (conf/gpu.d, *.conf). */
+#ifndef WS_DEVICE_SPEC_H
+#define WS_DEVICE_SPEC_H
+
+#include <stdint.h>
+
+/* All fields are set. */
+struct ws_gpu_spec {
+    char name[32];    /* "rtx3070" */
+    char product[64]; /* "NVIDIA GeForce RTX 3070", reported to programs */
+    uint32_t cc_major, cc_minor;
+    uint32_t n_sms, max_threads_per_sm, max_blocks_per_sm, regs_per_sm, max_threads_per_block;
+    uint32_t shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin;
+    uint32_t core_mhz, memory_mhz, memory_bus_bits, l2_bytes;
+    uint64_t memory_bytes, memory_bytes_per_s;
+    uint64_t copy_bytes_per_s; /* host link, one direction */
+    uint32_t copy_latency_ns, launch_overhead_ns, memory_latency_ns;
+    uint32_t schedulers_per_sm; /* warp instructions issued per SM and clock */
+    uint32_t fp32_lanes_per_sm, int_lanes_per_sm, fp64_lanes_per_sm, sfu_lanes_per_sm,
+        ldst_lanes_per_sm;
+    uint32_t static_mw;      /* P^s: powered, nothing running */
+    uint32_t idle_mw_per_sm; /* p^idle: per idle SM while any SM is active */
+    /* 1: the host's own processor, described like a GPU: for policies, programs don't see it. */
+    uint32_t host;
+    /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles). */
+    uint32_t dynamic_mw_per_sm;
+};
+
+#endif
