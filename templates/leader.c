@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/launch_check.h"
 #include "templates/template_private.h"
 
 enum { TABLE, DEPTH, _N_PARAMS }; /* of the new kernel */
@@ -334,7 +335,7 @@ int ws_template_lead(const struct ws_template *t, const struct ws_template_work 
 {
     uint64_t depth = work[0].grid[2];
     struct ws_ptx_shape one;
-    if (!n || depth * n > 65535 || !ws_ptx_shape_set(&one, work[0].grid) ||
+    if (!n || depth * n > WS_GRID_YZ_MAX || !ws_ptx_shape_set(&one, work[0].grid) ||
         (uint64_t)one.total * n > INT32_MAX)
         return WS_PTX_E_UNSUPPORTED;
     for (uint32_t k = 0; k < n; k++) {

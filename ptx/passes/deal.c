@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/launch_check.h"
 #include "ptx/passes/pass.h"
-
-enum { GRID_Y_MAX = 65535 };
 
 /* Rounds until the slowest is through. */
 static uint64_t set_shares(struct ws_ptx_fuse *f, uint32_t n_members, uint32_t unit)
@@ -38,7 +37,7 @@ uint32_t ws_ptx_fuse_deal(struct ws_ptx_fuse *f, uint32_t n_members)
     /* To the nearest whole multiple of the smallest member; of a part of it where the rounds would
      * be too many for a grid. */
     uint64_t rounds = set_shares(f, n_members, unit);
-    while (rounds > GRID_Y_MAX && unit > 1) {
+    while (rounds > WS_GRID_YZ_MAX && unit > 1) {
         unit = (unit + 1) / 2;
         rounds = set_shares(f, n_members, unit);
     }
