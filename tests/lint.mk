@@ -1,10 +1,18 @@
-# make lint: formatting, clang-tidy, cppcheck, layers. Sources are those of git, or of the tarball.
+# make lint: layers, figures of the house, formatting, cppcheck, clang-tidy. Sources are those of git, or of the tarball.
 EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run tests/README.md
+EXTRA_DIST += tools/house.py tools/house_text.py tools/house_objects.py tools/house_test.py tools/house.limits tools/circles.py
+dist_check_SCRIPTS += tests/house.sh
+TESTS += tests/house.sh
 LINT_DIRS = base protocol ptx models policy templates device backend frontend cli papers
-.PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers
-lint: lint-layers lint-format lint-cppcheck lint-tidy
+.PHONY: lint lint-format lint-tidy lint-cppcheck lint-layers lint-house
+lint: lint-layers lint-house lint-format lint-cppcheck lint-tidy
 lint-layers:
 	@srcdir=$(top_srcdir) $(top_srcdir)/tests/check_layers.sh && echo "lint: layers are clean"
+# Who calls whom is read from the object files, so all is built first.
+lint-house: all
+	@if command -v python3 >/dev/null; then \
+	  python3 $(top_srcdir)/tools/house.py --build $(abs_top_builddir) && echo "lint: the house is in order"; \
+	else echo "lint: the house is not measured: python3 is missing"; fi
 lint-format:
 	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench demo \( -name '*.c' -o -name '*.h' \) -print0 | \
 	  xargs -0 clang-format --dry-run -Werror 2>&1 | head -n 40 | { ! grep . ; } && echo "lint: format is clean"
