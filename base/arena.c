@@ -23,7 +23,7 @@ void *ws_arena_alloc(struct ws_arena *a, size_t size)
     if (!a->chunks || a->used + size > a->cap) {
         size_t cap =
             WS_MAX((size_t)CHUNK_MIN_BYTES, WS_MAX(size, WS_MIN(a->cap * 2, (size_t)1 << 20)));
-        struct ws_arena_chunk *c = ws_alloc(sizeof *c + cap);
+        struct ws_arena_chunk *c = ws_alloc(sizeof(*c) + cap);
         if (!c)
             return NULL;
         c->next = a->chunks;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/arena.h - many small allocations freed together (one arena per PTX module, per request). Threads: none. */
+/* base/arena.h - many small allocations freed together (one arena per PTX module, per request).
+ * Threads: none. */
 #ifndef WS_BASE_ARENA_H
 #define WS_BASE_ARENA_H
 

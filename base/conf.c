@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file is read as libconfuse's lexer does: strings in either quotation marks, where \ takes the next character along; comments from
- * # or // to the end of the line and between slash-asterisk and asterisk-slash; # and // within a bare word are part of it. */
+/* The file is read as libconfuse's lexer does: strings in either quotation marks, where \ takes the
+ * next character along; comments from # or // to the end of the line and between slash-asterisk and
+ * asterisk-slash; # and // within a bare word are part of it. */
 #include "base/conf.h"
 
 #include <ctype.h>
@@ -8,13 +9,13 @@
 
 enum { DEEPEST = 64 };
 
-struct reader {
+struct conf_reader {
     FILE *f;
     uint32_t line;
     int next; /* looked at, not taken */
 };
 
-static int take(struct reader *r)
+static int take(struct conf_reader *r)
 {
     int c = r->next;
     r->line += c == '\n';
@@ -23,7 +24,7 @@ static int take(struct reader *r)
 }
 
 /* Return: false: the file ended first. */
-static bool skip_string(struct reader *r, int quote)
+static bool skip_string(struct conf_reader *r, int quote)
 {
     for (int c; (c = take(r)) != EOF;) {
         if (c == quote)
@@ -34,7 +35,7 @@ static bool skip_string(struct reader *r, int quote)
     return false;
 }
 
-static bool skip_comment(struct reader *r)
+static bool skip_comment(struct conf_reader *r)
 {
     for (int c, before = 0; (c = take(r)) != EOF; before = c)
         if (before == '*' && c == '/')
@@ -42,7 +43,7 @@ static bool skip_comment(struct reader *r)
     return false;
 }
 
-static void skip_line(struct reader *r)
+static void skip_line(struct conf_reader *r)
 {
     while (r->next != '\n' && r->next != EOF)
         (void)take(r);
@@ -50,7 +51,7 @@ static void skip_line(struct reader *r)
 
 bool ws_conf_closed(FILE *f, const char *path, struct ws_diags *diags)
 {
-    struct reader r = {f, 1, getc(f)};
+    struct conf_reader r = {f, 1, getc(f)};
     uint32_t opened[DEEPEST], n = 0, since;
     const char *open = NULL;
     bool in_word = false;

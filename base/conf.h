@@ -7,9 +7,9 @@
 
 #include "base/diag.h"
 
-/* Whether every section, list, string and comment that is begun in @f ends in it: libconfuse takes the end of the file for the end
- * of each of them, so that half a file counts. What is open at the end goes to @diags, with the line where it began. @f is read from where it is, and
- * rewound. */
+/* Whether every section, list, string and comment that is begun in @f ends in it: libconfuse takes
+ * the end of the file for the end of each of them, so that half a file counts. What is open at the
+ * end goes to @diags, with the line where it began. @f is read from where it is, and rewound. */
 bool ws_conf_closed(FILE *f, const char *path, struct ws_diags *diags);
 
 #endif

@@ -12,7 +12,7 @@ void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t 
     char *text = NULL;
     if (!d)
         return;
-    if (d->n >= WS_DIAGS_MAX || ws_grow((void **)&d->v, &d->cap, d->n + 1, sizeof *d->v)) {
+    if (d->n >= WS_DIAGS_MAX || ws_grow((void **)&d->v, &d->cap, d->n + 1, sizeof(*d->v))) {
         d->n_dropped++;
         return;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/diag.h - what is wrong with somebody's input: bad PTX, fatbin or configuration is data, not an error.
- * Each entry says where (file:line:col) and what, and what would be right. Threads: none. */
+/* base/diag.h - what is wrong with somebody's input: bad PTX, fatbin or configuration is data,
+ * not an error. Each entry says where (file:line:col) and what, and what would be right.
+ * Threads: none. */
 #ifndef WS_BASE_DIAG_H
 #define WS_BASE_DIAG_H
 
@@ -24,7 +25,8 @@ enum { WS_DIAGS_MAX = 64 };
 /* Adds an entry; strings are copied. @d may be NULL (nothing happens). */
 void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col,
                   const char *fmt, ...) WS_PRINTF(5, 6);
-/* "file:line:col: text\n" for each entry, as malloc'ed text; never NULL unless out of memory. Caller frees. */
+/* "file:line:col: text\n" for each entry, as malloc'ed text; never NULL unless out of memory.
+ * Caller frees. */
 WS_MUST_CHECK char *ws_diags_text(const struct ws_diags *d);
 void ws_diags_deinit(struct ws_diags *d);
 

@@ -20,7 +20,7 @@ int ws_elf_init(struct ws_elf *ret, const void *data, uint64_t bytes)
 int ws_elf_init_machine(struct ws_elf *ret, const void *data, uint64_t bytes, uint16_t machine)
 {
     const Elf64_Ehdr *h = data;
-    if (bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (bytes < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
         h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
         h->e_machine != machine)
         return -EINVAL;

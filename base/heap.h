@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/heap.h - binary heaps: an array whose first element comes before all others. The elements are the caller's, of any type; the
- * code is made for each type, so that comparing costs no call.
+/* base/heap.h - binary heaps: an array whose first element comes before all others. The elements
+ * are the caller's, of any type; the code is made for each type, so that comparing costs no call.
  *
  *   WS_HEAP(release_heap, struct release, const void *, sooner)
  *
- * defines for `static bool sooner(const void *arg, const struct release *a, const struct release *b)`
+ * defines, for the order that `bool sooner(arg, const struct release *a, const struct release *b)`
+ * states,
  *
  *   release_heap_make(arg, v, n)     orders the n elements of v;
- *   release_heap_sift(arg, v, n, i)  after v[i] was replaced by one that comes later (v[0] = v[--n] takes the first out).
+ *   release_heap_sift(arg, v, n, i)  restores the order after v[i] was replaced by an element that
+ *                                    comes later (v[0] = v[--n] takes the first out).
  *
  * Which of two equal elements comes first is not said. Threads: as the caller's. */
 #ifndef WS_BASE_HEAP_H

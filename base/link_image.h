@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/link_image.h - the container for images that are to be linked into one module: what cuLinkComplete() hands out, and what
- * relocatable device code (nvcc -rdc=true) is sent to the daemon as. Written by the frontend, read by ptx/images/image.c; whoever reads
- * one checks every field.
+/* base/link_image.h - the container for images that are to be linked into one module: what
+ * cuLinkComplete() hands out, and what relocatable device code (nvcc -rdc=true) is sent to the
+ * daemon as. Written by the frontend, read by ptx/images/image.c; whoever reads one checks every
+ * field.
  *
- * From the start: the header, n_parts parts, names, then the parts' bytes, each at a multiple of 8. All numbers little-endian;
- * offsets are from the start of the container. A part is PTX text, a fatbin or a cubin. */
+ * From the start: the header, n_parts parts, names, then the parts' bytes, each at a multiple of 8.
+ * All numbers little-endian; offsets are from the start of the container. A part is PTX text, a
+ * fatbin or a cubin. */
 #ifndef WS_BASE_LINK_IMAGE_H
 #define WS_BASE_LINK_IMAGE_H
 

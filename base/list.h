@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/list.h - intrusive doubly linked list. A head and an unlinked node both point at themselves. Threads: none. */
+/* base/list.h - intrusive doubly linked list. A head and an unlinked node both point at themselves.
+ * Threads: none. */
 #ifndef WS_BASE_LIST_H
 #define WS_BASE_LIST_H
 

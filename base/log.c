@@ -36,14 +36,14 @@ void ws_log_set_level(enum ws_log_level level)
 void ws_log_set_output(int fd, const char *prefix)
 {
     log_fd = fd;
-    snprintf(log_prefix, sizeof log_prefix, "%s", prefix);
+    snprintf(log_prefix, sizeof(log_prefix), "%s", prefix);
 }
 
 static void debug_read(void)
 {
     const char *s = getenv("WS_DEBUG");
     if (s)
-        snprintf(debug_list, sizeof debug_list, ",%s,", s);
+        snprintf(debug_list, sizeof(debug_list), ",%s,", s);
 }
 
 bool ws_debug_on(const char *module)
@@ -52,7 +52,7 @@ bool ws_debug_on(const char *module)
     pthread_once(&debug_once, debug_read);
     if (!debug_list[0])
         return false;
-    snprintf(key, sizeof key, ",%s,", module);
+    snprintf(key, sizeof(key), ",%s,", module);
     return strstr(debug_list, key) || strstr(debug_list, ",all,");
 }
 
@@ -63,14 +63,14 @@ void ws_log(enum ws_log_level level, const char *fmt, ...)
     va_list ap;
     if (level > log_level && level != WS_DEBUG)
         return;
-    int n = snprintf(line, sizeof line, "%s: %s: ", log_prefix, names[level]);
+    int n = snprintf(line, sizeof(line), "%s: %s: ", log_prefix, names[level]);
     va_start(ap, fmt);
-    int m = vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+    int m = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
     va_end(ap);
     if (m < 0)
         return;
     int head = n;
-    n = WS_MIN(n + m, (int)sizeof line - 2);
+    n = WS_MIN(n + m, (int)sizeof(line) - 2);
     void (*tap)(enum ws_log_level, const char *, size_t) = log_tap;
     if (tap)
         tap(level, line + head, (size_t)(n - head));

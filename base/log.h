@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/log.h - one line per event, module first, then key=value, lower case, no newline:
  *     ws_log(WS_WARN, "server: client dropped client=%u reason=%s", id, why);
- * Lines go to one descriptor (2 by default; never stdout). WS_DEBUG=ptx,error in the environment selects debug modules;
- * WS_DEBUG=all selects every one. Threads: any; each line is a single write(). */
+ * Lines go to one descriptor (2 by default; never stdout). WS_DEBUG=ptx,error in the environment
+ * selects debug modules; WS_DEBUG=all selects every one. Threads: any; each line is a single
+ * write(). */
 #ifndef WS_BASE_LOG_H
 #define WS_BASE_LOG_H
 
@@ -13,16 +14,19 @@ enum ws_log_level { WS_ERROR, WS_WARN, WS_INFO, WS_DEBUG };
 
 void ws_log(enum ws_log_level level, const char *fmt, ...) WS_PRINTF(2, 3);
 
-/* Lines above this level are dropped. Default: WS_INFO. Debug lines pass where ws_debug_on() selected them. */
+/* Lines above this level are dropped. Default: WS_INFO. Debug lines pass where ws_debug_on()
+ * selected them. */
 void ws_log_set_level(enum ws_log_level level);
 
 /* @fd: borrowed, must stay open; @prefix: copied, at most 31 bytes, stands before each line. */
 void ws_log_set_output(int fd, const char *prefix);
 
-/* @tap: gets each line that is written, without prefix, level and newline; @text: borrowed. NULL: nobody. Any thread. */
+/* @tap: gets each line that is written, without prefix, level and newline; @text: borrowed. NULL:
+ *       nobody. Any thread. */
 void ws_log_set_tap(void (*tap)(enum ws_log_level level, const char *text, size_t n));
 
-/* @writer: gets each line before it is written, as the tap does; true: it has taken the line. NULL: none. Any thread. */
+/* @writer: gets each line before it is written, as the tap does; true: it has taken the line. NULL:
+ *          none. Any thread. */
 void ws_log_set_writer(bool (*writer)(enum ws_log_level level, const char *text, size_t n));
 
 /* True if WS_DEBUG names @module. The environment is read once. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/sm_set.h - a set of SMs, as a launch may use them. A launch without a set (n == 0) may use all. Threads: any. */
+/* base/sm_set.h - a set of SMs, as a launch may use them. A launch without a set (n == 0) may use
+ * all. Threads: any. */
 #ifndef WS_BASE_SM_SET_H
 #define WS_BASE_SM_SET_H
 
@@ -47,7 +48,8 @@ static inline unsigned ws_sm_set_count(const struct ws_sm_set *s)
     return s->n;
 }
 
-/* Adds the @n lowest of 0…@n_sm-1 that are not in @taken to @ret. Return: how many there were (≤ @n). */
+/* Adds the @n lowest of 0…@n_sm-1 that are not in @taken to @ret. Return: how many there were (≤
+ * @n). */
 static inline unsigned ws_sm_set_take(struct ws_sm_set *ret, const struct ws_sm_set *taken,
                                       unsigned n_sm, unsigned n)
 {

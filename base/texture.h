@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/texture.h - what a texture or surface object is: a header in the client's device memory.
  *
- * The handle that a program passes to a kernel (cudaTextureObject_t, CUsurfObject, .texref) is the address of a ws_texture that
- * the frontend wrote there. The device reads and checks it at each use, as it checks every address: nothing in it is trusted,
- * a damaged one only faults the kernel that used it (ptx/passes/sampler.cu does the same on GPUs that know nothing of it). The daemon knows nothing of arrays: an array is linear memory, rows of
- * row_bytes, slices of slice_bytes, for each mipmap level; only the frontend knows that it is one.
- * A module's variable of type .texref, .samplerref or .surfref (8 bytes in global memory) holds a handle: who binds it writes
- * the header's address there; its name, in an instruction or a mov, stands for that handle. A sampler is a texture header of
- * which only address modes, border, levels and the flags of filters and coordinates count. A handle is a multiple of 8. All
- * texels of a level lie in one allocation; sizes are at most 2^20 texels (linear: 2^30), rows below 4 GiB.
- * Source: CUDA Runtime API, "Texture Object Management"; CUDA C++ Programming Guide, "Texture and Surface Memory", "Texture
+ * The handle that a program passes to a kernel (cudaTextureObject_t, CUsurfObject, .texref) is the
+ * address of a ws_texture that the frontend wrote there. The device reads and checks it at each
+ * use, as it checks every address: nothing in it is trusted, a damaged one only faults the kernel
+ * that used it (ptx/passes/sampler.cu does the same on GPUs that know nothing of it). The daemon
+ * knows nothing of arrays: an array is linear memory, rows of row_bytes, slices of slice_bytes, for
+ * each mipmap level; only the frontend knows that it is one. A module's variable of type .texref,
+ * .samplerref or .surfref (8 bytes in global memory) holds a handle: who binds it writes the
+ * header's address there; its name, in an instruction or a mov, stands for that handle. A sampler
+ * is a texture header of which only address modes, border, levels and the flags of filters and
+ * coordinates count. A handle is a multiple of 8. All texels of a level lie in one allocation;
+ * sizes are at most 2^20 texels (linear: 2^30), rows below 4 GiB. Source: CUDA Runtime API,
+ * "Texture Object Management"; CUDA C++ Programming Guide, "Texture and Surface Memory", "Texture
  * Fetching"; PTX ISA, "Texture Instructions", "Surface Instructions". */
 #ifndef WS_BASE_TEXTURE_H
 #define WS_BASE_TEXTURE_H

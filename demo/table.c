@@ -46,7 +46,7 @@ static struct json_object *array(struct json_object *o, const char *key)
 static FILE *open_part(const char *prefix, const char *suffix)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s.%s", prefix, suffix);
+    snprintf(path, sizeof(path), "%s.%s", prefix, suffix);
     FILE *f = fopen(path, "r");
     if (!f) {
         perror(path);
@@ -58,7 +58,7 @@ static FILE *open_part(const char *prefix, const char *suffix)
 static void read_phase(struct phase *p, const char *prefix)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s.json", prefix);
+    snprintf(path, sizeof(path), "%s.json", prefix);
     p->status = json_object_from_file(path);
     if (!p->status) {
         fprintf(stderr, "table: %s: %s\n", path, json_util_get_last_err());
@@ -120,7 +120,7 @@ static int print_programs(const struct phase *p)
             if (!strcmp(kind, kinds[k][0]))
                 kind = kinds[k][1];
         if (g->client)
-            gpu_names(p, g->client, gpus, sizeof gpus);
+            gpu_names(p, g->client, gpus, sizeof(gpus));
         n_wrong += strcmp(g->verdict, "right") != 0 || !g->client;
         printf("%-13s %-20s %-7s %-9s %8.0f %9.2f %9.2f %11.3f %9.4f\n", g->task, kind, g->verdict,
                gpus, number(g->client, "n_kernels"), number(g->client, "bytes_in") / 1048576,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/consolidate.c - the time of a mix of kernels.
  *
- * Where blocks go is dispatch.c's; what an SM takes for the blocks it got is mwp_cwp.c's. Here the two meet: blocks per SM are
- * counted, SMs with equal counts form a group, and each group is priced once. Static dealing (rr, rr_restart) is counted without
- * dealing a single block, so its cost doesn't grow with the grid. */
+ * Where blocks go is dispatch.c's; what an SM takes for the blocks it got is mwp_cwp.c's. Here the
+ * two meet: blocks per SM are counted, SMs with equal counts form a group, and each group is priced
+ * once. Static dealing (rr, rr_restart) is counted without dealing a single block, so its cost
+ * doesn't grow with the grid. */
 #include "models/consolidate.h"
 
 #include <math.h>
@@ -31,9 +32,9 @@ static int reserve(struct ws_mix *m, uint32_t n_sms, uint32_t n_parts)
         free(m->alone_cycles);
         free(m->kernels);
         m->cap_parts = 0;
-        m->cycles = ws_alloc_array(n_parts, sizeof *m->cycles);
-        m->alone_cycles = ws_alloc_array(n_parts, sizeof *m->alone_cycles);
-        m->kernels = ws_alloc_array(n_parts, sizeof *m->kernels);
+        m->cycles = ws_alloc_array(n_parts, sizeof(*m->cycles));
+        m->alone_cycles = ws_alloc_array(n_parts, sizeof(*m->alone_cycles));
+        m->kernels = ws_alloc_array(n_parts, sizeof(*m->kernels));
         if (!m->cycles || !m->alone_cycles || !m->kernels)
             return ws_raise(-ENOMEM);
         m->cap_parts = n_parts;
@@ -42,14 +43,14 @@ static int reserve(struct ws_mix *m, uint32_t n_sms, uint32_t n_parts)
         free(m->groups);
         free(m->group_of);
         m->cap_sms = 0;
-        m->groups = ws_alloc_array(n_sms, sizeof *m->groups);
-        m->group_of = ws_alloc_array(n_sms, sizeof *m->group_of);
+        m->groups = ws_alloc_array(n_sms, sizeof(*m->groups));
+        m->group_of = ws_alloc_array(n_sms, sizeof(*m->group_of));
         if (!m->groups || !m->group_of)
             return ws_raise(-ENOMEM);
         m->cap_sms = n_sms;
     }
     int r =
-        ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof *m->counts);
+        ws_grow((void **)&m->counts, &m->cap_counts, (size_t)n_sms * n_parts, sizeof(*m->counts));
     return r ? ws_forward(r) : 0;
 }
 
@@ -145,7 +146,8 @@ static void predict_type1(struct ws_mix *m, const struct ws_mwp_gpu *gpu,
     }
 }
 
-/* How many of blocks [first, first + n) of the grid are SM @sm's, when block b is dealt to b mod n_sms. */
+/* How many of blocks [first, first + n) of the grid are SM @sm's, when block b is dealt to b mod
+ * n_sms. */
 static uint32_t dealt_to(uint64_t first, uint64_t n, uint32_t n_sms, uint32_t sm)
 {
     uint64_t skip = (sm + n_sms - first % n_sms) % n_sms; /* before the first that is */
@@ -196,7 +198,7 @@ static int place(struct ws_mix *m, const struct ws_mix_part *parts, const struct
     int r = ws_dispatch_run(&m->dispatch, &in, diags);
     if (r)
         return ws_forward(r);
-    memset(m->counts, 0, (size_t)m->n_sms * m->n_parts * sizeof *m->counts);
+    memset(m->counts, 0, (size_t)m->n_sms * m->n_parts * sizeof(*m->counts));
     for (uint32_t b = 0; b < m->dispatch.n_blocks; b++) {
         const struct ws_dispatch_block *block = &m->dispatch.blocks[b];
         m->counts[(size_t)block->sm * m->n_parts + block->kernel]++;
@@ -240,7 +242,7 @@ static uint32_t find_group(const struct ws_mix *m, const uint32_t *counts)
 {
     /* Neighbours are alike more often than not, so the newest group is asked first. */
     for (uint32_t i = m->n_groups; i-- > 0;)
-        if (!memcmp(m->groups[i].n_blocks, counts, m->n_parts * sizeof *counts))
+        if (!memcmp(m->groups[i].n_blocks, counts, m->n_parts * sizeof(*counts)))
             return i;
     return UINT32_MAX;
 }
@@ -280,8 +282,9 @@ static void predict_type2(struct ws_mix *m, const struct ws_mwp_gpu *gpu,
         m->groups[i].critical = m->groups[i].total_cycles >= m->total_cycles * (1 - 1e-9);
 }
 
-void ws_mix_rates(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts, uint32_t n_parts,
-                  double cycles, double *ret_comp, double *ret_gmem)
+/* The event rates of @parts on the mean SM (idle SMs count as 0) if the whole takes @cycles. */
+static void mean_rates(const struct ws_mwp_gpu *gpu, const struct ws_mix_part *parts,
+                       uint32_t n_parts, double cycles, double *ret_comp, double *ret_gmem)
 {
     double comp = 0, gmem = 0;
     for (uint32_t k = 0; k < n_parts; k++) {
@@ -323,7 +326,7 @@ int ws_mix_predict(struct ws_mix *m, const struct ws_mwp_gpu *gpu, const struct 
         predict_type2(m, gpu, parts, o);
     }
     m->time_us = m->total_cycles / (gpu->freq_ghz * 1e3);
-    ws_mix_rates(gpu, parts, n_parts, m->total_cycles, &m->rate_comp, &m->rate_gmem);
+    mean_rates(gpu, parts, n_parts, m->total_cycles, &m->rate_comp, &m->rate_gmem);
     return 0;
 }
 
@@ -379,7 +382,8 @@ int ws_mix_measured(struct ws_mix *m, uint32_t n_sms, const struct ws_mix_measur
             .n_blocks = parts[k].n_blocks,
             .block_time = ws_mix_block_time(&parts[k], n_sms, o),
             .issue_time = parts[k].issue_time,
-            /* All blocks' bytes were moved in the time measured; if counts say more, caches helped. */
+            /* All blocks' bytes were moved in the time measured; if counts say more, caches
+             * helped. */
             .memory_time = fmin(parts[k].memory_time, parts[k].alone_time / parts[k].alone_blocks)};
     }
     struct ws_dispatch_in in = {.n_sms = n_sms,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/dispatch.c - deals blocks to SMs and runs them on a virtual clock.
  *
- * Rates of an SM's blocks change only when one of them ends or begins, so an SM is brought up to date then, and a step costs one
- * look at each SM, not at each block. Where memory is a limit (bounded), it slows all alike: SMs run in slowed time (x.tau), in
- * which they are independent of one another, and the clock (x.now) goes forward by more than it. Invariants:
+ * Rates of an SM's blocks change only when one of them ends or begins, so an SM is brought up to
+ * date then, and a step costs one look at each SM, not at each block. Where memory is a limit
+ * (bounded), it slows all alike: SMs run in slowed time (x.tau), in which they are independent of
+ * one another, and the clock (x.now) goes forward by more than it. Invariants:
  *  1. slot.left is right for run.at; run.next is the instant of the SM's next end, or infinity.
- *  2. An SM's list holds resident blocks, then queued ones (run.queue is the first of those), in the order given.
+ *  2. An SM's list holds resident blocks, then queued ones (run.queue is the first of those), in
+ *     the order given.
  *  3. Blocks that nobody has yet (redeal, greedy) are d->blocks[pool..n_blocks).
- * Ends within 1e-9 of (1 + t) are one instant, so that sums of decimal times that ought to tie do. */
+ * Ends within 1e-9 of (1 + t) are one instant, so that sums of decimal times that ought to tie
+ * do. */
 #include "models/dispatch.h"
 
 #include <inttypes.h>
@@ -64,7 +67,7 @@ bool ws_dispatch_model_find(const char *name, enum ws_dispatch_model *ret)
     return false;
 }
 
-void ws_dispatch_deinit(struct ws_dispatch *d)
+void ws_dispatch_deinit(struct ws_block_schedule *d)
 {
     free(d->sms);
     free(d->blocks);
@@ -74,7 +77,7 @@ void ws_dispatch_deinit(struct ws_dispatch *d)
 }
 
 struct dealing {
-    struct ws_dispatch *d;
+    struct ws_block_schedule *d;
     const struct ws_dispatch_in *in;
     uint32_t pool; /* blocks from here on belong to no SM */
     double tau, now;
@@ -120,28 +123,28 @@ static int check(const struct ws_dispatch_in *in, struct ws_diags *diags, uint32
     return 0;
 }
 
-static int reserve(struct ws_dispatch *d, const struct ws_dispatch_in *in, uint32_t n)
+static int reserve(struct ws_block_schedule *d, const struct ws_dispatch_in *in, uint32_t n)
 {
     if (d->cap_sms < in->n_sms) {
         free(d->sms);
         free(d->runs);
         d->cap_sms = 0;
-        d->sms = ws_alloc_array(in->n_sms, sizeof *d->sms);
-        d->runs = ws_alloc_array(in->n_sms, sizeof *d->runs);
+        d->sms = ws_alloc_array(in->n_sms, sizeof(*d->sms));
+        d->runs = ws_alloc_array(in->n_sms, sizeof(*d->runs));
         if (!d->sms || !d->runs)
             return ws_raise(-ENOMEM);
         d->cap_sms = in->n_sms;
     }
-    int r = ws_grow((void **)&d->blocks, &d->cap_blocks, WS_MAX(n, 1u), sizeof *d->blocks);
+    int r = ws_grow((void **)&d->blocks, &d->cap_blocks, WS_MAX(n, 1u), sizeof(*d->blocks));
     if (r)
         return ws_forward(r);
     r = ws_grow((void **)&d->slots, &d->cap_slots, (size_t)in->n_sms * in->occupancy,
-                sizeof *d->slots);
+                sizeof(*d->slots));
     return r ? ws_forward(r) : 0;
 }
 
 /* Puts a block at the end of an SM's list; it waits there until begin(). */
-static void give(struct ws_dispatch *d, uint32_t sm, uint32_t block)
+static void give(struct ws_block_schedule *d, uint32_t sm, uint32_t block)
 {
     struct ws_dispatch_sm *s = &d->sms[sm];
     struct ws_dispatch_run *run = &d->runs[sm];
@@ -223,7 +226,7 @@ static bool finish(struct dealing *x, uint32_t sm)
 
 static void deal(struct dealing *x)
 {
-    struct ws_dispatch *d = x->d;
+    struct ws_block_schedule *d = x->d;
     uint32_t n_sms = x->in->n_sms, b = 0;
     bool pooled = x->in->policy == WS_DISPATCH_REDEAL || x->in->policy == WS_DISPATCH_GREEDY;
     for (uint32_t k = 0; k < x->in->n_kernels; k++)
@@ -241,7 +244,7 @@ static void deal(struct dealing *x)
 /* Deals the pool over the SMs that finished a block just now (marked redealt). */
 static void redeal(struct dealing *x)
 {
-    struct ws_dispatch *d = x->d;
+    struct ws_block_schedule *d = x->d;
     d->did_redeal = true;
     d->redealt_at = x->now;
     for (uint32_t sm = 0; x->pool < d->n_blocks; sm = sm + 1 < d->n_sms ? sm + 1 : 0)
@@ -252,11 +255,12 @@ static void redeal(struct dealing *x)
 /* Gives the next blocks to free slots, one per SM and pass. */
 static void refill(struct dealing *x)
 {
-    struct ws_dispatch *d = x->d;
+    struct ws_block_schedule *d = x->d;
     for (bool any = true; any && x->pool < d->n_blocks;) {
         any = false;
         for (uint32_t sm = 0; sm < d->n_sms && x->pool < d->n_blocks; sm++) {
-            /* Only SMs where something ended have room: all others are full as long as there is a pool. */
+            /* Only SMs where something ended have room: all others are full as long as there is a
+             * pool. */
             if (d->runs[sm].n_resident == x->in->occupancy)
                 continue;
             give(d, sm, x->pool++);
@@ -269,7 +273,7 @@ static void refill(struct dealing *x)
 /* One instant. Return: false when nothing runs any more. */
 static bool step(struct dealing *x)
 {
-    struct ws_dispatch *d = x->d;
+    struct ws_block_schedule *d = x->d;
     double next = INFINITY;
     for (uint32_t sm = 0; sm < d->n_sms; sm++)
         next = fmin(next, d->runs[sm].next);
@@ -295,7 +299,8 @@ static bool step(struct dealing *x)
     return true;
 }
 
-int ws_dispatch_run(struct ws_dispatch *d, const struct ws_dispatch_in *in, struct ws_diags *diags)
+int ws_dispatch_run(struct ws_block_schedule *d, const struct ws_dispatch_in *in,
+                    struct ws_diags *diags)
 {
     uint32_t n = 0;
     int r = check(in, diags, &n);

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The setting of least energy, by a search in one variable.
  *
- * Idea. Energy rises with V at fixed clocks, so V is as low as the core clock allows: V(fc) = max(v_min, g1⁻¹(fc)). For a core clock
- * the memory clock of least energy is known in closed form, sqrt(a·k / (gamma·b)) with a = p0 + c·V²·fc, b = t0 + d·delta/fc,
- * k = d·(1 - delta); a time limit only raises it to k / (limit - b). What is left is one variable, fc.
+ * Idea. Energy rises with V at fixed clocks, so V is as low as the core clock allows: V(fc) =
+ * max(v_min, g1⁻¹(fc)). For a core clock the memory clock of least energy is known in closed form,
+ * sqrt(a·k / (gamma·b)) with a = p0 + c·V²·fc, b = t0 + d·delta/fc, k = d·(1 - delta); a time limit
+ * only raises it to k / (limit - b). What is left is one variable, fc.
  *
  * Invariants.
- * 1. In (log fc, log fm) the logarithm of the energy is convex: time is a sum of exponentials, and V²·fc is log-convex in log fc
- *    because d log V / d log fc = fc·(4fc - 2) / (2fc² - 2fc + 1) grows up to fc ≈ 2 (V = 5). Sums, products and maxima of
- *    log-convex functions are log-convex, and the time limit cuts out a convex set. So the energy over fc has one minimum: the sign of
+ * 1. In (log fc, log fm) the logarithm of the energy is convex: time is a sum of exponentials, and
+ *    V²·fc is log-convex in log fc because d log V / d log fc = fc·(4fc - 2) / (2fc² - 2fc + 1)
+ *    grows up to fc ≈ 2 (V = 5). Sums, products and maxima of log-convex functions are log-convex,
+ *    and the time limit cuts out a convex set. So the energy over fc has one minimum: the sign of
  *    its slope changes once, and a bracketing root search finds it. No grid is needed.
- * 2. The search is over fc, never V: g1 has infinite slope at V = 0.5, and a search over V stops short of that corner.
- * 3. The slope is that of the energy with the best memory clock: where that is free or at a bound of the interval, the partial
- *    derivative at fixed fm (the other part vanishes); where the limit sets it, time is the limit and only power changes. */
+ * 2. The search is over fc, never V: g1 has infinite slope at V = 0.5, and a search over V stops
+ *    short of that corner.
+ * 3. The slope is that of the energy with the best memory clock: where that is free or at a bound
+ *    of the interval, the partial derivative at fixed fm (the other part vanishes); where the limit
+ *    sets it, time is the limit and only power changes. */
 #include "config.h"
 
 #include <math.h>
@@ -48,7 +52,7 @@ static int refuse(int r, char *ret_error, size_t bytes, const char *fmt, double 
     return r;
 }
 
-int ws_dvfs_interval_check(const struct ws_dvfs_interval *iv, char *ret_error, size_t n)
+static int check_interval(const struct ws_dvfs_interval *iv, char *ret_error, size_t n)
 {
     enum { BAD = WS_DVFS_E_INTERVAL };
     /* Written so that NAN fails. */
@@ -100,7 +104,7 @@ int ws_dvfs_interval_parse(const char *text, struct ws_dvfs_interval *ret, char 
         s = end + 1;
     }
     struct ws_dvfs_interval iv = {v[0], v[1], v[2], v[3], v[4]};
-    int r = ws_dvfs_interval_check(&iv, ret_error, n);
+    int r = check_interval(&iv, ret_error, n);
     if (!r)
         *ret = iv;
     return r;
@@ -189,7 +193,8 @@ static double memory_clock(const struct search *s, double fc, double v, bool *re
     if (s->memory > 0 && s->limit < INFINITY) {
         double room = s->limit - b, need = room > 0 ? s->memory / room : INFINITY;
         if (need > fm) {
-            /* fm_max itself doesn't count: there the limit sets fc (the lowest one searched), and from it on fm is fm_max anyway. */
+            /* fm_max itself doesn't count: there the limit sets fc (the lowest one searched), and
+             * from it on fm is fm_max anyway. */
             *ret_limited = fm < iv->fm_max;
             fm = fmin(need, iv->fm_max);
         }
@@ -213,8 +218,9 @@ static double slope(const struct search *s, double fc)
     return k->c * w_slope * ws_dvfs_time(k, fc, fm) + ws_dvfs_power(k, v, fc, fm) * t_slope;
 }
 
-/* Where slope() changes from below to above 0 in [@lo, @hi]: Chandrupatla's method ("A new hybrid quadratic/bisection algorithm", 1997),
- * which halves where the slope isn't smooth (it may jump where V leaves its lower bound). */
+/* Where slope() changes from below to above 0 in [@lo, @hi]: Chandrupatla's method ("A new hybrid
+ * quadratic/bisection algorithm", 1997), which halves where the slope isn't smooth (it may jump
+ * where V leaves its lower bound). */
 static double root(const struct search *s, double lo, double hi)
 {
     const double apart = 1e-14;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The active-idle model. One kernel's energy above the gated GPU's, W(m)·(P(m) - Ps), decides both how many SMs are best and which
- * GPU is: the static power of all GPUs through a common window is the same whatever is chosen. (Def. 2 taken literally compares
- * only the GPU's own static power and would always choose the smallest GPU.) */
+/* The active-idle model. One kernel's energy above the gated GPU's, W(m)·(P(m) - Ps), decides both
+ * how many SMs are best and which GPU is: the static power of all GPUs through a common window is
+ * the same whatever is chosen. (Def. 2 taken literally compares only the GPU's own static power and
+ * would always choose the smallest GPU.) */
 #include "config.h"
 
 #include <math.h>

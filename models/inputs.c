@@ -27,7 +27,7 @@ int ws_mwp_kernel_from_counts(struct ws_mwp_kernel *ret, const struct ws_ptx_cou
     return 0;
 }
 
-int ws_mwp_kernel_from_run(struct ws_mwp_kernel *ret, const struct ws_executed *e,
+int ws_mwp_kernel_from_run(struct ws_mwp_kernel *ret, const struct ws_run_counts *e,
                            uint32_t threads_per_block, uint64_t n_blocks, uint32_t blocks_per_sm)
 {
     if (!threads_per_block || !n_blocks || e->global_accesses > e->warp_insns)

@@ -37,7 +37,8 @@ static void add_named(SHA2_CTX *h, const struct ws_ptx_module *m, const struct w
         add_named(h, m, &o->v[i]);
 }
 
-/* The instructions' text, each with its NUL. One stream for all: opening one for each takes longer than printing. */
+/* The instructions' text, each with its NUL. One stream for all: opening one for each takes longer
+ * than printing. */
 static int add_insns(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
 {
     char *text = NULL;
@@ -65,17 +66,18 @@ static int add_insns(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws
 static int add_function(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
 {
     char text[256];
-    snprintf(text, sizeof text, "%s %u %u %u; %u %u %u, %u %u %u, %u %u",
+    snprintf(text, sizeof(text), "%s %u %u %u; %u %u %u, %u %u %u, %u %u",
              f->is_entry ? "entry" : "func", f->n_params, f->n_rets, f->n_vars, f->maxntid[0],
              f->maxntid[1], f->maxntid[2], f->reqntid[0], f->reqntid[1], f->reqntid[2],
              f->minnctapersm, f->maxnreg);
     add_text(h, text);
-    /* Its parameters and variables; their names carry the kernel's, which is no part of what it does, but of which one it is. */
+    /* Its parameters and variables; their names carry the kernel's, which is no part of what it
+     * does, but of which one it is. */
     for (uint32_t i = 0; i < f->n_params + f->n_rets + f->n_vars; i++)
         add_variable(h, ws_ptx_localvar(f, i));
     for (uint32_t i = 0; i < f->n_labels; i++) {
         add_text(h, f->labels[i].name);
-        snprintf(text, sizeof text, "%u", f->labels[i].insn);
+        snprintf(text, sizeof(text), "%u", f->labels[i].insn);
         add_text(h, text);
     }
     return add_insns(h, m, f);

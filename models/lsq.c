@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/lsq.c - least squares by Householder reflections.
  *
- * The normal equations would square the condition of the system; reflections work on it as it is. Before, each column is divided
- * by its length, so that one number tells whether a column is new: what is left of it after the columns before it were taken
- * out, of 1. */
+ * The normal equations would square the condition of the system; reflections work on it as it is.
+ * Before, each column is divided by its length, so that one number tells whether a column is new:
+ * what is left of it after the columns before it were taken out, of 1. */
 #include "models/lsq.h"
 
 #include <math.h>

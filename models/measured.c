@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rows of measured.def, column by column: rows of one kernel stand together, one for each SM count from 1, so that a kernel is a
- * place in the columns. */
+/* The rows of measured.def, column by column: rows of one kernel stand together, one for each SM
+ * count from 1, so that a kernel is a place in the columns. */
 #include "config.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/measured.h - measured kernels that ship with wattshare (measured.def says whose figures they are). Threads: any. */
+/* models/measured.h - measured kernels that ship with wattshare (measured.def says whose figures
+ * they are). Threads: any. */
 #ifndef WS_MODELS_MEASURED_H
 #define WS_MODELS_MEASURED_H
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/mwp_cwp.c - the MWP-CWP equations.
  *
- * An SM holds N warps. Of these, MWP can have an access to memory in flight at the same time (limited by how fast accesses
- * depart, by the bandwidth of the whole GPU, and by N), and CWP could compute during one warp's wait. Where CWP reaches MWP,
- * memory is the bottleneck: the waits of N warps pass MWP at a time, and of the computation only what precedes the first
- * access of each shows. Where MWP is larger, computation hides all waits but one.
+ * An SM holds N warps. Of these, MWP can have an access to memory in flight at the same time
+ * (limited by how fast accesses depart, by the bandwidth of the whole GPU, and by N), and CWP could
+ * compute during one warp's wait. Where CWP reaches MWP, memory is the bottleneck: the waits of N
+ * warps pass MWP at a time, and of the computation only what precedes the first access of each
+ * shows. Where MWP is larger, computation hides all waits but one.
  *
- * The equations are kept apart from what a kernel is (struct ws_mwp_load), so that a mix of kernels on an SM goes through the
- * same lines (consolidate.c). */
+ * The equations are kept apart from what a kernel is (struct ws_mwp_load), so that a mix of kernels
+ * on an SM goes through the same lines (consolidate.c). */
 #include "models/mwp_cwp.h"
 
 #include <math.h>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/mwp_cwp.h - how long a kernel runs, from its instruction counts: memory-warp and computation-warp parallelism.
+/* models/mwp_cwp.h - how long a kernel runs, from its instruction counts: memory-warp and
+ * computation-warp parallelism.
  *
- * Source: S. Hong and H. Kim, "An Analytical Model for a GPU Architecture with Memory-level and Thread-level Parallelism",
- * ISCA 2009, on which the consolidation paper (Li, Byna, Chakradhar, "Energy-Aware Workload Consolidation on GPU", 2011, V)
- * builds. The equations are recalled from the literature. All counts are per thread, all times in cycles of the SM clock.
- * Threads: any; nothing is shared. Errors: -EINVAL for a machine or kernel that can't be, with a diagnostic. */
+ * Source: S. Hong and H. Kim, "An Analytical Model for a GPU Architecture with Memory-level and
+ * Thread-level Parallelism", ISCA 2009, on which the consolidation paper (Li, Byna, Chakradhar,
+ * "Energy-Aware Workload Consolidation on GPU", 2011, V) builds. The equations are recalled from
+ * the literature. All counts are per thread, all times in cycles of the SM clock. Threads: any;
+ * nothing is shared. Errors: -EINVAL for a machine or kernel that can't be, with a diagnostic. */
 #ifndef WS_MODELS_MWP_CWP_H
 #define WS_MODELS_MWP_CWP_H
 
@@ -23,15 +25,17 @@ struct ws_mwp_gpu {
     double depart_coal_cycles;   /* between two coalesced warp accesses */
     double issue_cycles;         /* to issue one warp instruction */
 };
-/* GeForce8800GTX, QuadroFX5600, GTX280 (ISCA 2009), TeslaC1060 (GTX280's latencies: the same chip family) and the GPU of that
- * paper's worked example (ISCA09_example). A row without a name ends the table. */
+/* GeForce8800GTX, QuadroFX5600, GTX280 (ISCA 2009), TeslaC1060 (GTX280's latencies: the same chip
+ * family) and the GPU of that paper's worked example (ISCA09_example). A row without a name ends
+ * the table. */
 extern const struct ws_mwp_gpu ws_mwp_gpus[];
 /* NULL: no such row. */
 const struct ws_mwp_gpu *ws_mwp_gpu_find(const char *name);
 
-/* A GPU described by a catalog entry. Latency and bandwidth are the catalog's. The issue time is a warp over @fp32_lanes_per_sm,
- * a departure is the time in which an SM's load/store lanes, or its share of the bandwidth if that is less, take one warp's
- * 128 bytes (coalesced) or one 32-byte sector (uncoalesced): estimates where no microbenchmark has measured them.
+/* A GPU described by a catalog entry. Latency and bandwidth are the catalog's. The issue time is a
+ * warp over @fp32_lanes_per_sm, a departure is the time in which an SM's load/store lanes, or its
+ * share of the bandwidth if that is less, take one warp's 128 bytes (coalesced) or one 32-byte
+ * sector (uncoalesced): estimates where no microbenchmark has measured them.
  * @name: borrowed. Return: 0 or -EINVAL (a zero). */
 WS_MUST_CHECK int ws_mwp_gpu_derive(struct ws_mwp_gpu *ret, const char *name, uint32_t n_sms,
                                     uint32_t core_mhz, uint64_t memory_bytes_per_s,
@@ -48,9 +52,11 @@ struct ws_mwp_kernel {
     double synch_insts;              /* per thread: barriers */
 };
 enum ws_mwp_rule {
-    /* Without "or Comp_cycles > Mem_cycles" in case 2, MWP at least 1, never less than the issue time of all warps. */
+    /* Without "or Comp_cycles > Mem_cycles" in case 2, MWP at least 1, never less than the issue
+     * time of all warps. */
     WS_MWP_RECOMMENDED,
-    /* With that disjunct, as we recall the paper: gives 8,128 cycles where issuing alone takes 28,928 (facts, B2). */
+    /* With that disjunct, as we recall the paper: gives 8,128 cycles where issuing alone takes
+     * 28,928 (facts, B2). */
     WS_MWP_RECALLED
 };
 enum ws_mwp_case {
@@ -62,7 +68,8 @@ enum ws_mwp_case {
 };
 const char *ws_mwp_case_name(enum ws_mwp_case c); /* "case2_memory" */
 
-/* One SM's load: what the equations themselves work on. ws_mwp_predict() makes it of a kernel; ws_consolidate of a mix. */
+/* One SM's load: what the equations themselves work on. ws_mwp_predict() makes it of a kernel;
+ * ws_consolidate of a mix. */
 struct ws_mwp_load {
     double n_warps;                              /* N: resident together */
     double comp_insts, coal_insts, uncoal_insts; /* per thread, mean over the warps */
@@ -70,7 +77,8 @@ struct ws_mwp_load {
     double synch_insts; /* summed over the SM's blocks, all repetitions */
     double rep;         /* #Rep: how often N warps run one after another */
     double active_sms;  /* that share the bandwidth */
-    /* GB/s that one warp on each active SM would draw, all kernels together; 0: this load on all active SMs */
+    /* GB/s that one warp on each active SM would draw, all kernels together; 0: this load on all
+     * active SMs */
     double bw_demand;
 };
 struct ws_mwp_result {

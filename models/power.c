@@ -13,8 +13,8 @@ int ws_power_fit(struct ws_power_model *ret, const struct ws_power_sample *sampl
 {
     static const char *const names[] = {"constant", "rate_comp", "rate_gmem", "deltaT_K"};
     uint32_t n_columns = with_temperature ? 4 : 3;
-    double *rows = ws_alloc_array(n, n_columns * sizeof *rows);
-    double *y = ws_alloc_array(n, sizeof *y);
+    double *rows = ws_alloc_array(n, n_columns * sizeof(*rows));
+    double *y = ws_alloc_array(n, sizeof(*y));
     struct ws_power_model p = {.with_temperature = with_temperature, .n_samples = n};
     double x[4] = {0};
     int r = -ENOMEM;

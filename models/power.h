@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/power.h - the power of a GPU from what it executes: static, thermal and dynamic, by linear regression.
+/* models/power.h - the power of a GPU from what it executes: static, thermal and dynamic, by linear
+ * regression.
  *
  * Source: the consolidation paper (2011), VI, Eq. 10 to 12:
  *     P = P_static + P_T(dT) + P_dyn      P_T = k_T · dT      P_dyn = sum_i a_i · e_i + lambda
- * e_i: warp instructions of class i per SM and cycle. Two classes are enough: computation, and access to global memory. Where SMs
- * do different things, the formula gets the rates of a virtual SM, the mean over all SMs (ws_mix_rates()); evaluated for each SM
- * and added up it would count lambda and the chip's own power once per SM.
+ * e_i: warp instructions of class i per SM and cycle. Two classes are enough: computation, and
+ * access to global memory. Where SMs do different things, the formula gets the rates of a virtual
+ * SM, the mean over all SMs (models/consolidate.c); evaluated for each SM and added up it would
+ * count lambda and the chip's own power once per SM.
  * Units: W, K, J, s. Threads: any. Errors: base/error.h. */
 #ifndef WS_MODELS_POWER_H
 #define WS_MODELS_POWER_H
@@ -30,18 +32,21 @@ struct ws_power_model {
     size_t n_samples;
 };
 
-/* Ordinary least squares. Return: 0, -EINVAL with a diagnostic (fewer samples than unknowns, a value that is no number, or a
- * singular fit: the column that the others make up is named), -ENOMEM. @ret: untouched unless 0. @diags: may be NULL. */
+/* Ordinary least squares. Return: 0, -EINVAL with a diagnostic (fewer samples than unknowns, a
+ * value that is no number, or a singular fit: the column that the others make up is named),
+ * -ENOMEM. @ret: untouched unless 0. @diags: may be NULL. */
 WS_MUST_CHECK int ws_power_fit(struct ws_power_model *ret, const struct ws_power_sample *samples,
                                size_t n, bool with_temperature, struct ws_diags *diags);
 /* Power above idle; @delta_t_k is ignored by a model fitted without temperature. */
 double ws_power_above_idle_w(const struct ws_power_model *p, double rate_comp, double rate_gmem,
                              double delta_t_k);
-/* Energy of a run of @time_s at @idle_w (of the node or the GPU, which contains P_static) plus @above_idle_w. */
+/* Energy of a run of @time_s at @idle_w (of the node or the GPU, which contains P_static) plus
+ * @above_idle_w. */
 double ws_power_energy_j(double idle_w, double above_idle_w, double time_s);
 
-/* Energy above idle of a mix, from kernels measured alone, where no event rates are known: each brings the dynamic energy that it
- * took alone, lambda is there for as long as anything runs [ours]. */
+/* Energy above idle of a mix, from kernels measured alone, where no event rates are known: each
+ * brings the dynamic energy that it took alone, lambda is there for as long as anything runs
+ * [ours]. */
 struct ws_power_alone {
     double above_idle_w, time_s; /* of one kernel alone */
     double n;                    /* instances in the mix */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/profile.c - a profile in memory: its columns, its points, what it learns.
  *
- * The table of columns is the one place that knows a profile's fields by name: the database's schema and statements, the CSV's head
- * and the checks are made from it. A new field is a line here, a field in the struct, and a step of WS_STORE_SCHEMA. */
+ * The table of columns is the one place that knows a profile's fields by name: the database's
+ * schema and statements, the CSV's head and the checks are made from it. A new field is a line
+ * here, a field in the struct, and a step of WS_STORE_SCHEMA. */
 #include "models/store_private.h"
 
 #include <inttypes.h>
@@ -74,7 +75,8 @@ const struct ws_column ws_point_columns[] = {
     {0},
 };
 
-double ws_column_value(const struct ws_column *c, const void *of)
+/* A column of numbers as a number, to be checked against its bounds. */
+static double column_value(const struct ws_column *c, const void *of)
 {
     const void *at = (const char *)of + c->offset;
     switch (c->type) {
@@ -203,7 +205,7 @@ static int check_columns(const struct ws_column *c, const void *of, uint32_t has
     for (; c->name; c++) {
         if (c->type == WS_COL_TEXT || (c->part && !(has & c->part)))
             continue;
-        double v = ws_column_value(c, of);
+        double v = column_value(c, of);
         if (v >= c->min && v <= c->max) /* false for NaN */
             continue;
         ws_diags_add(diags, file, line, 0, "%s is %g; it must be %g to %g", c->name, v, c->min,

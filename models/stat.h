@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/stat.h - mean and variance of a stream of numbers, without keeping them (Welford 1962). Threads: none. */
+/* models/stat.h - mean and variance of a stream of numbers, without keeping them (Welford 1962).
+ * Threads: none. */
 #ifndef WS_MODELS_STAT_H
 #define WS_MODELS_STAT_H
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/store.c - profiles in a SQLite database.
  *
- * Two tables: profiles (one row for each key) and points (one for each key and SM count); parts that aren't known are NULL. All
- * statements are made from the column tables of profile.c, once, at opening: a file whose tables lack a column fails there, not
- * later. SQLite's rollback journal is kept (not WAL), so that a store is one file that may be copied, and be read by users who
- * may not write beside it. Writers take the lock when they begin, so two never both believe they may write.
+ * Two tables: profiles (one row for each key) and points (one for each key and SM count); parts
+ * that aren't known are NULL. All statements are made from the column tables of profile.c, once, at
+ * opening: a file whose tables lack a column fails there, not later. SQLite's rollback journal is
+ * kept (not WAL), so that a store is one file that may be copied, and be read by users who may not
+ * write beside it. Writers take the lock when they begin, so two never both believe they may write.
  * Schema versions stand in user_version; application_id tells our files from other SQLite files. */
 #include "models/store_private.h"
 
@@ -344,7 +345,8 @@ static int bind_columns(sqlite3_stmt *st, int first, const struct ws_column *c, 
     return SQLITE_OK;
 }
 
-/* Reads a row. A value of another kind or out of range means damage (or a hand that wrote it): the later check finds it. */
+/* Reads a row. A value of another kind or out of range means damage (or a hand that wrote it): the
+ * later check finds it. */
 static bool read_columns(sqlite3_stmt *st, const struct ws_column *c, void *of, uint32_t *has)
 {
     uint32_t missing = 0, present = 0;

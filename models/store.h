@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/store.h - what is known of kernels: a file of profiles (SQLite), keyed by the kernel's content and the kind of GPU.
+/* models/store.h - what is known of kernels: a file of profiles (SQLite), keyed by the kernel's
+ * content and the kind of GPU.
  *
- * A profile says how long a kernel took on each number of SMs and at what power, how long its copies take, what it executes, how it
- * reacts to clocks, and how far predictions were off. What is not known is not there (`has`), never a guess.
- * Files: one SQLite database with its own application id and schema version; any number of processes may read while one writes.
- * Exchange is by CSV, one line for each profile and SM count, exact in both directions (store_csv.c).
- * Units: times in ms, powers in W, sizes in bytes. Threads: one at a time per store. Errors: base/error.h. */
+ * A profile says how long a kernel took on each number of SMs and at what power, how long its
+ * copies take, what it executes, how it reacts to clocks, and how far predictions were off. What
+ * is not known is not there (`has`), never a guess. Files: one SQLite database with its own
+ * application id and schema version; any number of processes may read while one writes. Exchange
+ * is by CSV, one line for each profile and SM count, exact in both directions (store_csv.c).
+ * Units: times in ms, powers in W, sizes in bytes. Threads: one at a time per store. Errors:
+ * base/error.h. */
 #ifndef WS_MODELS_STORE_H
 #define WS_MODELS_STORE_H
 
@@ -28,8 +31,8 @@ enum {
 struct ws_profile_key {
     char hash[WS_PROFILE_HASH_BYTES]; /* of the kernel's code: letters, digits, ". _ : -" */
     char gpu[WS_PROFILE_GPU_BYTES];   /* of the catalog: "rtx3070" */
-    char
-        shape[WS_PROFILE_SHAPE_BYTES]; /* of the launch, "48x1x1/256x1x1"; "": whatever its shape */
+    /* Of the launch, "48x1x1/256x1x1"; "": whatever its shape */
+    char shape[WS_PROFILE_SHAPE_BYTES];
 };
 /* What is known for one number of SMs. */
 struct ws_profile_point {
@@ -68,16 +71,20 @@ WS_MUST_CHECK int ws_profile_key_set(struct ws_profile_key *k, const char *hash,
                                      const char *shape);
 /* What is known for exactly @n_sms SMs, or NULL. Borrowed until the profile changes. */
 const struct ws_profile_point *ws_profile_at(const struct ws_profile *p, uint32_t n_sms);
-/* One more run on @n_sms SMs. @power_w: NAN where it wasn't measured. Return: 0, -EINVAL (n_sms 0, a time that isn't positive), -ENOMEM. */
+/* One more run on @n_sms SMs. @power_w: NAN where it wasn't measured. Return: 0, -EINVAL (n_sms 0,
+ * a time that isn't positive), -ENOMEM. */
 WS_MUST_CHECK int ws_profile_add_run(struct ws_profile *p, uint32_t n_sms, double time_ms,
                                      double power_w);
 /* Puts a point in its place, replacing what was known there. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_profile_put_point(struct ws_profile *p, const struct ws_profile_point *point);
-/* Learns from a prediction that was put to the test. Ignored unless both are positive and finite. */
+/* Learns from a prediction that was put to the test. Ignored unless both are positive and
+ * finite. */
 void ws_profile_add_error(struct ws_stat *error, double predicted, double measured);
-/* What to multiply a prediction by: 1 / (1 + mean error), held to [0.1, 10]; 1 where nothing is known. */
+/* What to multiply a prediction by: 1 / (1 + mean error), held to [0.1, 10]; 1 where nothing is
+ * known. */
 double ws_profile_correction(const struct ws_stat *error);
-/* All that a store or CSV may not hold is refused: -EINVAL with a diagnostic that names the field. @file, @line: for it. */
+/* All that a store or CSV may not hold is refused: -EINVAL with a diagnostic that names the field.
+ * @file, @line: for it. */
 WS_MUST_CHECK int ws_profile_check(const struct ws_profile *p, const char *file, uint32_t line,
                                    struct ws_diags *diags);
 
@@ -93,7 +100,8 @@ enum { WS_STORE_READ, WS_STORE_WRITE /* makes the file if there is none */ };
 /**
  * ws_store_open() - open a file of profiles
  * @diags: gets "FILE: what is wrong" for every failure; may be NULL
- * The whole file is checked for damage once. Return: 0, WS_STORE_E_FORMAT, _NEWER, _BUSY, -ENOENT, -EACCES, -EIO, -ENOMEM.
+ * The whole file is checked for damage once. Return: 0, WS_STORE_E_FORMAT, _NEWER, _BUSY, -ENOENT,
+ * -EACCES, -EIO, -ENOMEM.
  */
 WS_MUST_CHECK int ws_store_open(struct ws_store **ret, const char *path, int mode,
                                 struct ws_diags *diags);
@@ -101,19 +109,23 @@ struct ws_store *ws_store_close(struct ws_store *s); /* NULL ok; returns NULL */
 /* The words for the last failure of a call below; borrowed until the next. */
 const char *ws_store_error(const struct ws_store *s);
 
-/* @ret: deinit with ws_profile_deinit(); untouched unless 0. Return: 0, WS_STORE_E_NOTFOUND, _FORMAT, _BUSY, negative. */
+/* @ret: deinit with ws_profile_deinit(); untouched unless 0. Return: 0, WS_STORE_E_NOTFOUND,
+ *       _FORMAT, _BUSY, negative. */
 WS_MUST_CHECK int ws_store_get(struct ws_store *s, const struct ws_profile_key *key,
                                struct ws_profile *ret);
-/* Replaces the profile of the same key, points and all, as one transaction, unless one was begun; its end waits for the disk
- * (milliseconds) and for other writers, so it is not for an event loop. Return: 0, -EINVAL (ws_profile_check()), _BUSY, … */
+/* Replaces the profile of the same key, points and all, as one transaction, unless one was begun;
+ * its end waits for the disk (milliseconds) and for other writers, so it is not for an event loop.
+ * Return: 0, -EINVAL (ws_profile_check()), _BUSY, … */
 WS_MUST_CHECK int ws_store_put(struct ws_store *s, const struct ws_profile *p);
 /* Return: 0, WS_STORE_E_NOTFOUND, … */
 WS_MUST_CHECK int ws_store_remove(struct ws_store *s, const struct ws_profile_key *key);
-/* Calls @each for every profile, by hash, GPU, shape; from one state of the file, whoever writes meanwhile. @p is @each's to read
- * only. Stops where it returns non-zero, and returns that. @each may not write to the store. */
+/* Calls @each for every profile, by hash, GPU, shape; from one state of the file, whoever writes
+ * meanwhile. @p is @each's to read only. Stops where it returns non-zero, and returns that. @each
+ * may not write to the store. */
 WS_MUST_CHECK int ws_store_each(struct ws_store *s,
                                 int (*each)(void *arg, const struct ws_profile *p), void *arg);
-/* Many changes as one; what is read after ws_store_begin() is not changed by others before the end. Return: 0, _BUSY, … ws_store_commit(s, false) forgets them all. */
+/* Many changes as one; what is read after ws_store_begin() is not changed by others before the end.
+ * Return: 0, _BUSY, … ws_store_commit(s, false) forgets them all. */
 WS_MUST_CHECK int ws_store_begin(struct ws_store *s);
 WS_MUST_CHECK int ws_store_commit(struct ws_store *s, bool keep);
 
@@ -123,9 +135,10 @@ struct ws_store_import {
 };
 /**
  * ws_store_import() - read profiles from CSV, replacing those of the same key
- * @name: of the file, for messages. @diags: "FILE:LINE:COLUMN: text" for each bad line; columns are counted in fields
- * A profile that has a bad line is left as it was; the others are taken. A file whose first line isn't ours, or of a newer
- * version, changes nothing. Return: 0 (look at n_bad_lines), WS_STORE_E_FORMAT, _NEWER, _BUSY, negative.
+ * @name: of the file, for messages. @diags: "FILE:LINE:COLUMN: text" for each bad line; columns are
+ * counted in fields A profile that has a bad line is left as it was; the others are taken. A file
+ * whose first line isn't ours, or of a newer version, changes nothing. Return: 0 (look at
+ * n_bad_lines), WS_STORE_E_FORMAT, _NEWER, _BUSY, negative.
  */
 WS_MUST_CHECK int ws_store_import(struct ws_store *s, FILE *f, const char *name,
                                   struct ws_store_import *ret, struct ws_diags *diags);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* models/store_csv.c - profiles as CSV.
  *
- * One line for each profile and SM count (one with empty fields at the end where no count is known), with the profile's own fields
- * repeated, so that a spreadsheet or a script can read it without joining anything. Numbers are printed with 17 digits, which
- * read back to the same double; fields are quoted where they must be (RFC 4180). The first field of each line is the version
- * of the format. What is unknown is an empty field.
+ * One line for each profile and SM count (one with empty fields at the end where no count is
+ * known), with the profile's own fields repeated, so that a spreadsheet or a script can read it
+ * without joining anything. Numbers are printed with 17 digits, which read back to the same double;
+ * fields are quoted where they must be (RFC 4180). The first field of each line is the version of
+ * the format. What is unknown is an empty field.
  *
- * Reading collects a profile's lines, which may stand anywhere in the file, and puts it into the store when all were read: a bad
- * line then costs its own profile and no other. */
+ * Reading collects a profile's lines, which may stand anywhere in the file, and puts it into the
+ * store when all were read: a bad line then costs its own profile and no other. */
 #include "models/store_private.h"
 
 #include <inttypes.h>
@@ -105,7 +106,8 @@ struct import {
     uint64_t n_bad_lines;
 };
 
-/* Splits a line in place. Return: false (reported): too many fields, or a quote where none may be. */
+/* Splits a line in place. Return: false (reported): too many fields, or a quote where none may
+ * be. */
 static bool split(struct import *x, char *line)
 {
     x->n_fields = 0;
@@ -256,7 +258,8 @@ static bool same_profile(const struct ws_profile *a, const struct ws_profile *b,
     return true;
 }
 
-/* What is there of the profile with this key, new if nothing is (and then *ret_new); NULL: out of memory. */
+/* What is there of the profile with this key, new if nothing is (and then *ret_new); NULL: out of
+ * memory. */
 static struct pending *pending_of(struct import *x, const struct ws_profile_key *key, bool *ret_new)
 {
     struct pending *to = NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models/store_private.h - the columns of a profile, read by the database and the CSV side alike. */
+/* models/store_private.h - the columns of a profile, read by the database and the CSV side
+ * alike. */
 #ifndef WS_MODELS_STORE_PRIVATE_H
 #define WS_MODELS_STORE_PRIVATE_H
 
@@ -16,7 +17,5 @@ struct ws_column {
 };
 extern const struct ws_column ws_profile_columns[], ws_point_columns[]; /* end with a NULL name */
 enum { WS_N_KEY_COLUMNS = 3 }; /* the first of ws_profile_columns */
-
-double ws_column_value(const struct ws_column *c, const void *of); /* numbers, for checks */
 
 #endif

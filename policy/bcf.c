@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* BCF: load concentration from the largest GPU down. Source: sBEET-mg (RTSS 2022), VI. */
+/* BCF: fills the largest GPU first. Source: sBEET-mg (RTSS 2022), VI. */
 #include "config.h"
 
 #include "policy/sbeet_core.h"
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     ret->reason = "largest GPU with room";
     for (int i = 0; i < p->sys->n_gpus; i++)

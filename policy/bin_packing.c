@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bin packing (Algorithm 6). The first batch: earliest deadline first, worst fit on utilisation = best length / time to the deadline,
- * at most 1 a pair. That alone keeps the deadlines, since jobs of one pair are released together and run in order of deadline. Later:
- * first fit. */
+/* Bin packing (Algorithm 6). The first batch: earliest deadline first, worst fit on utilisation =
+ * best length / time to the deadline, at most 1 a pair. That alone keeps the deadlines, since jobs
+ * of one pair are released together and run in order of deadline. Later: first fit. */
 #include "config.h"
 
 #include "policy/edl_core.h"
 
 static const double rounding = 1e-9;
 
-static int choose(const struct ws_policy *p, const struct ws_edl_job *j)
+static int choose(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     if (!p->first)
         return ws_min_tree_first(&p->pairs.mu, ws_edl_latest(p, j));

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/consolidate.c - merge waiting kernels into one launch where the models predict less energy.
+/* policy/consolidate.c - merge waiting kernels into one launch where the models predict less
+ * energy.
  *
- * Source: Li, Byna, Chakradhar, "Energy-Aware Workload Consolidation on GPU" (2011), IV and VII (Fig. 6). On each event:
- *  1. Fewer kernels wait than threshold · GPUs: the oldest go to idle GPUs as they are, as if there were no framework. [ours: a
- *     window may hold them for a while, so that programs which start together meet.]
- *  2. Else, for an idle GPU, draw candidates: a template at random, and of its tasks waiting jobs at random, as many as it takes.
- *  3. Predict the merged launch (models/consolidate.h) and its power (models/power.h), the same kernels one after another, and take
- *     the CPU's energy from the profile. Copies count in all of them that copy.
+ * Source: Li, Byna, Chakradhar, "Energy-Aware Workload Consolidation on GPU" (2011), IV and VII
+ * (Fig. 6). On each event:
+ *  1. Fewer kernels wait than threshold · GPUs: the oldest go to idle GPUs as they are, as if there
+ *     were no framework. [ours: a window may hold them for a while, so that programs which start
+ *     together meet.]
+ *  2. Else, for an idle GPU, draw candidates: a template at random, and of its tasks waiting jobs
+ *     at random, as many as it takes.
+ *  3. Predict the merged launch (models/consolidate.h) and its power (models/power.h), the same
+ *     kernels one after another, and take the CPU's energy from the profile. Copies count in all of
+ *     them that copy.
  *  4. Merge if that takes less energy than both; ties reject.
- *  5. Otherwise the candidates run alone, each on the CPU or the GPU, whichever takes less, and others are drawn until the GPU has
- *     something to do or none are left.
- * Where a type of GPU has no model, or a kernel no instruction counts, measured profiles stand in for both (ws_mix_measured() and
- * the power by busy SMs). A kernel with counts and a measured time has its modelled times scaled so that both agree.
+ *  5. Otherwise the candidates run alone, each on the CPU or the GPU, whichever takes less, and
+ *     others are drawn until the GPU has something to do or none are left.
+ * Where a type of GPU has no model, or a kernel no instruction counts, measured profiles stand in
+ * for both (ws_mix_measured() and the power by busy SMs). A kernel with counts and a measured time
+ * has its modelled times scaled so that both agree.
  *
- * Choices are random but not arbitrary: the generator is seeded from the option and from what waits, so the same snapshot gives the
- * same answer whatever was asked before. Of idle GPUs that are alike, those that wait get the one nearest to their data [ours]. GPUs serve one launch at a time here, as the paper's did. Deadlines are not looked at. */
+ * Choices are random but not arbitrary: the generator is seeded from the option and from what
+ * waits, so the same snapshot gives the same answer whatever was asked before. Of idle GPUs that
+ * are alike, those that wait get the one nearest to their data [ours]. GPUs serve one launch at a
+ * time here, as the paper's did. Deadlines are not looked at. */
 #include "config.h"
 
 #include <math.h>
@@ -40,7 +48,7 @@ static const struct ws_policy_option options[] = {
     {0},
 };
 
-enum source { SOURCE_AUTO, SOURCE_MODEL, SOURCE_PROFILE };
+enum price_source { SOURCE_AUTO, SOURCE_MODEL, SOURCE_PROFILE };
 
 struct candidate {
     int job; /* index into snapshot.jobs */
@@ -60,7 +68,7 @@ struct consolidate {
     double threshold, window;
     uint64_t seed;
     struct ws_mix_options mix;
-    enum source source;
+    enum price_source source;
     /* workspace */
     struct candidate *candidates;
     size_t n_candidates, cap_candidates;
@@ -99,7 +107,7 @@ static size_t below(uint64_t *state, size_t n)
 
 /* ---- prices ---- */
 
-struct part { /* of a mix: instances of one task */
+struct mix_part { /* of a mix: instances of one task */
     int task, n;
 };
 
@@ -134,8 +142,9 @@ static double copies_ms(const struct consolidate *p, int task, int type)
     return (t->in_bytes + t->out_bytes) / link;
 }
 
-/* The kernel's blocks resident on an SM: those of the merged kernel are no more than of any part of it. */
-static uint32_t occupancy_of(const struct consolidate *p, const struct part *parts, int n_parts,
+/* The kernel's blocks resident on an SM: those of the merged kernel are no more than of any part of
+ * it. */
+static uint32_t occupancy_of(const struct consolidate *p, const struct mix_part *parts, int n_parts,
                              int type)
 {
     uint32_t least = UINT32_MAX;
@@ -146,14 +155,15 @@ static uint32_t occupancy_of(const struct consolidate *p, const struct part *par
     return least;
 }
 
-/* Above-idle power by SMs that are busy: each takes the kernel's dynamic power, the others the idle share. */
+/* Above-idle power by SMs that are busy: each takes the kernel's dynamic power, the others the idle
+ * share. */
 static double busy_sms_mj(const struct ws_policy_gpu_type *t, double dyn_mj, double busy_sm_ms,
                           int n_sm, double ms)
 {
     return t->static_w * ms + dyn_mj + t->idle_w_per_sm * fmax(0, n_sm * ms - busy_sm_ms);
 }
 
-static struct price price_by_model(struct consolidate *p, const struct part *parts, int n_parts,
+static struct price price_by_model(struct consolidate *p, const struct mix_part *parts, int n_parts,
                                    int type, int n_sm)
 {
     const struct ws_policy_gpu_type *t = &p->system->types[type];
@@ -189,11 +199,11 @@ static struct price price_by_model(struct consolidate *p, const struct part *par
 }
 
 /* Energy of what the last ws_mix_measured() dealt. */
-static double measured_mj(const struct consolidate *p, const struct part *parts, int n_parts,
+static double measured_mj(const struct consolidate *p, const struct mix_part *parts, int n_parts,
                           int type, int n_sm)
 {
     const struct ws_policy_gpu_type *t = &p->system->types[type];
-    const struct ws_dispatch *d = &p->mix_work.dispatch;
+    const struct ws_block_schedule *d = &p->mix_work.dispatch;
     struct ws_power_alone alone[WS_MIX_MAX_PARTS] = {0};
     bool measured = true;
     double dyn_mj = 0, busy = 0;
@@ -225,7 +235,8 @@ static double measured_mj(const struct consolidate *p, const struct part *parts,
     return busy_sms_mj(t, dyn_mj, busy, n_sm, d->makespan);
 }
 
-/* What one block of a task keeps busy, for the bounded model; left alone where counts or the machine are not known. */
+/* What one block of a task keeps busy, for the bounded model; left alone where counts or the
+ * machine are not known. */
 static void find_needs(const struct consolidate *p, int task, int type, struct ws_mix_measured *k)
 {
     const struct ws_mwp_gpu *gpu = p->system->types[type].mwp;
@@ -236,8 +247,8 @@ static void find_needs(const struct consolidate *p, int task, int type, struct w
     k->memory_time = ws_mix_memory_cycles(gpu, cost_of(p, task, type)->model) * ms_per_cycle;
 }
 
-static struct price price_by_profile(struct consolidate *p, const struct part *parts, int n_parts,
-                                     int type, int n_sm)
+static struct price price_by_profile(struct consolidate *p, const struct mix_part *parts,
+                                     int n_parts, int type, int n_sm)
 {
     struct ws_mix_measured v[WS_MIX_MAX_PARTS] = {0};
     for (int i = 0; i < n_parts; i++) {
@@ -256,7 +267,8 @@ static struct price price_by_profile(struct consolidate *p, const struct part *p
 }
 
 /* A launch of these parts on a GPU, with its copies. */
-static struct price price_of(struct consolidate *p, const struct part *parts, int n_parts, int gpu)
+static struct price price_of(struct consolidate *p, const struct mix_part *parts, int n_parts,
+                             int gpu)
 {
     int type = p->system->gpus[gpu].type, n_sm = p->system->gpus[gpu].sm_limit;
     bool model = p->source != SOURCE_PROFILE, profile = p->source != SOURCE_MODEL;
@@ -285,7 +297,7 @@ static struct price price_on_cpu(const struct consolidate *p, int task)
 
 /* ---- decisions ---- */
 
-struct turn { /* one decide() */
+struct mix_pass { /* one decide() */
     struct consolidate *p;
     const struct ws_policy_snapshot *snap;
     struct ws_policy_decisions *ret;
@@ -293,7 +305,7 @@ struct turn { /* one decide() */
     size_t n_left; /* candidates not decided */
 };
 
-static struct ws_policy_decision *decide_job(struct turn *x, enum ws_decision_kind kind,
+static struct ws_policy_decision *decide_job(struct mix_pass *x, enum ws_decision_kind kind,
                                              size_t candidate, int gpu, const struct price *price)
 {
     struct candidate *c = &x->p->candidates[candidate];
@@ -316,7 +328,7 @@ static struct ws_policy_decision *decide_job(struct turn *x, enum ws_decision_ki
     return d;
 }
 
-static int task_of(const struct turn *x, size_t candidate)
+static int task_of(const struct mix_pass *x, size_t candidate)
 {
     return x->snap->jobs[x->p->candidates[candidate].job].task;
 }
@@ -331,11 +343,12 @@ static const char *price_text(const struct price *price, char *buf, size_t size)
     return buf;
 }
 
-/* One job by itself, on the GPU or the CPU, whichever takes less energy. Return: 1: the GPU has work now, 0: not, or negative. */
-static int run_alone(struct turn *x, size_t candidate, int gpu, bool gpu_is_free,
+/* One job by itself, on the GPU or the CPU, whichever takes less energy. Return: 1: the GPU has
+ * work now, 0: not, or negative. */
+static int run_alone(struct mix_pass *x, size_t candidate, int gpu, bool gpu_is_free,
                      const char *because)
 {
-    struct part part = {task_of(x, candidate), 1};
+    struct mix_part part = {task_of(x, candidate), 1};
     struct price on_gpu = price_of(x->p, &part, 1, gpu), on_cpu = price_on_cpu(x->p, part.task);
     enum ws_decision_kind kind = WS_DECIDE_START;
     if (on_cpu.mj < on_gpu.mj && isfinite(on_gpu.mj))
@@ -367,8 +380,9 @@ static int n_wanted(const struct ws_policy_template *t, int task)
     return 0;
 }
 
-/* Fills p->draw with candidates for one template, at random, as many as it takes. Return: whether there are two. */
-static bool draw_for(struct turn *x, const struct ws_policy_template *t)
+/* Fills p->draw with candidates for one template, at random, as many as it takes. Return: whether
+ * there are two. */
+static bool draw_for(struct mix_pass *x, const struct ws_policy_template *t)
 {
     struct consolidate *p = x->p;
     p->draw.n = 0;
@@ -393,8 +407,9 @@ static bool draw_for(struct turn *x, const struct ws_policy_template *t)
     return kept >= 2;
 }
 
-/* Draws candidates of some template, templates in random order. Return: the template, or NULL: none has two. */
-static const struct ws_policy_template *draw(struct turn *x)
+/* Draws candidates of some template, templates in random order. Return: the template, or NULL: none
+ * has two. */
+static const struct ws_policy_template *draw(struct mix_pass *x)
 {
     struct consolidate *p = x->p;
     int n = p->system->n_templates;
@@ -410,12 +425,14 @@ static const struct ws_policy_template *draw(struct turn *x)
     return NULL;
 }
 
-/* The drawn candidates as parts, in the template's order of tasks. Return: how many parts; 0: more than the models take. */
-static int parts_of(const struct turn *x, const struct ws_policy_template *t, struct part *parts)
+/* The drawn candidates as parts, in the template's order of tasks. Return: how many parts; 0: more
+ * than the models take. */
+static int parts_of(const struct mix_pass *x, const struct ws_policy_template *t,
+                    struct mix_part *parts)
 {
     int n_parts = 0;
     for (int i = 0; i < t->n_tasks; i++) {
-        struct part part = {t->tasks[i], 0};
+        struct mix_part part = {t->tasks[i], 0};
         for (size_t k = 0; k < x->p->draw.n; k++)
             part.n += task_of(x, (size_t)x->p->draw.v[k]) == part.task;
         if (!part.n)
@@ -428,12 +445,12 @@ static int parts_of(const struct turn *x, const struct ws_policy_template *t, st
 }
 
 /* What the same parts take one after another, and on the CPU. */
-static void price_apart(struct turn *x, const struct part *parts, int n_parts, int gpu,
+static void price_apart(struct mix_pass *x, const struct mix_part *parts, int n_parts, int gpu,
                         struct price *ret_gpu, struct price *ret_cpu)
 {
     *ret_gpu = *ret_cpu = (struct price){0};
     for (int i = 0; i < n_parts; i++) {
-        struct part one = {parts[i].task, 1};
+        struct mix_part one = {parts[i].task, 1};
         struct price g = price_of(x->p, &one, 1, gpu), c = price_on_cpu(x->p, one.task);
         ret_gpu->ms += parts[i].n * g.ms;
         ret_gpu->mj += parts[i].n * g.mj;
@@ -454,7 +471,7 @@ static void sort_draw(struct draw *draw)
 }
 
 /* The drawn become one launch. */
-static int merge(struct turn *x, int gpu, const struct price *mix, const char *because)
+static int merge(struct mix_pass *x, int gpu, const struct price *mix, const char *because)
 {
     for (size_t i = 0; i < x->p->draw.n; i++) {
         struct ws_policy_decision *d =
@@ -469,20 +486,20 @@ static int merge(struct turn *x, int gpu, const struct price *mix, const char *b
     return 1;
 }
 
-static bool is_idle(const struct turn *x, int gpu)
+static bool is_idle(const struct mix_pass *x, int gpu)
 {
     return x->snap->gpus[gpu].power == WS_GPU_ON && !x->snap->gpus[gpu].n_running &&
            !x->p->served[gpu];
 }
 
-struct moves { /* of several jobs, one after another */
+struct mix_moves { /* of several jobs, one after another */
     double ms;
     size_t n;
 };
 
-static struct moves moves_to(const struct turn *x, const int *v, size_t n, int gpu)
+static struct mix_moves moves_to(const struct mix_pass *x, const int *v, size_t n, int gpu)
 {
-    struct moves m = {0};
+    struct mix_moves m = {0};
     for (size_t i = 0; i < n; i++) {
         struct ws_policy_move one = ws_policy_move(&x->snap->jobs[x->p->candidates[v[i]].job], gpu);
         m.ms += one.ms;
@@ -492,14 +509,14 @@ static struct moves moves_to(const struct turn *x, const int *v, size_t n, int g
 }
 
 /* The idle GPU like @gpu that is nearest to the data of the candidates @v. */
-static int nearest(const struct turn *x, const int *v, size_t n, int gpu)
+static int nearest(const struct mix_pass *x, const int *v, size_t n, int gpu)
 {
     int best = gpu;
-    struct moves least = moves_to(x, v, n, gpu);
+    struct mix_moves least = moves_to(x, v, n, gpu);
     for (int k = 0; k < x->p->system->n_gpus; k++) {
         if (k == gpu || !is_idle(x, k) || !ws_policy_alike(x->p->system, k, gpu))
             continue;
-        struct moves m = moves_to(x, v, n, k);
+        struct mix_moves m = moves_to(x, v, n, k);
         if (m.ms < least.ms || (m.ms == least.ms && m.n < least.n)) {
             best = k;
             least = m;
@@ -508,11 +525,11 @@ static int nearest(const struct turn *x, const int *v, size_t n, int gpu)
     return best;
 }
 
-/* Draws once for an idle GPU, or one like it, and decides what is to become of the drawn. Return: 1: it has work, 0: draw again,
- * -ENODATA: nothing to draw, or another negative. */
-static int consider(struct turn *x, int gpu)
+/* Draws once for an idle GPU, or one like it, and decides what is to become of the drawn. Return:
+ * 1: it has work, 0: draw again, -ENODATA: nothing to draw, or another negative. */
+static int consider(struct mix_pass *x, int gpu)
 {
-    struct part parts[WS_MIX_MAX_PARTS] = {0};
+    struct mix_part parts[WS_MIX_MAX_PARTS] = {0};
     const struct ws_policy_template *t = draw(x);
     if (!t)
         return -ENODATA;
@@ -542,15 +559,16 @@ static int consider(struct turn *x, int gpu)
     return busy;
 }
 
-/* The oldest that waits, as it is, on @gpu or one like it. Return: 1, 0 (none left), or negative. */
-static int launch_oldest(struct turn *x, int gpu, const char *because)
+/* The oldest that waits, as it is, on @gpu or one like it. Return: 1, 0 (none left), or
+ * negative. */
+static int launch_oldest(struct mix_pass *x, int gpu, const char *because)
 {
     for (size_t i = 0; i < x->p->n_candidates; i++) {
         if (x->p->candidates[i].decided)
             continue;
         int one = (int)i;
         gpu = nearest(x, &one, 1, gpu);
-        struct part part = {task_of(x, i), 1};
+        struct mix_part part = {task_of(x, i), 1};
         struct price price = price_of(x->p, &part, 1, gpu);
         struct ws_policy_decision *d = decide_job(x, WS_DECIDE_START, i, gpu, &price);
         if (!d)
@@ -562,7 +580,7 @@ static int launch_oldest(struct turn *x, int gpu, const char *because)
 }
 
 /* Gives one idle GPU something to do. */
-static int serve(struct turn *x, int gpu)
+static int serve(struct mix_pass *x, int gpu)
 {
     int r;
     while (!(r = consider(x, gpu)))
@@ -581,8 +599,9 @@ static int serve(struct turn *x, int gpu)
     return 0;
 }
 
-/* Fewer than the threshold wait. Those younger than the window are held, with a timer for the oldest of them. */
-static int below_threshold(struct turn *x, double wanted)
+/* Fewer than the threshold wait. Those younger than the window are held, with a timer for the
+ * oldest of them. */
+static int below_threshold(struct mix_pass *x, double wanted)
 {
     struct consolidate *p = x->p;
     char because[96];
@@ -644,7 +663,7 @@ static int consolidate_decide(struct ws_policy *base, const struct ws_policy_sna
     if (!p->n_candidates)
         return 0;
     p->group = 0;
-    struct turn x = {
+    struct mix_pass x = {
         .p = p, .snap = snap, .ret = ret, .random = seed_of(p, snap), .n_left = p->n_candidates};
     double wanted = p->threshold * p->system->n_gpus;
     if ((double)p->n_candidates < wanted)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* EDF-BF and EDF-WF: earliest deadline first, on the pair with the largest or smallest load among those that meet the deadline. All
- * deadline-prior jobs' pairs have load 1 but for rounding, so loads within 1e-9 are equal, and the lowest place wins. A look at every
- * pair that was ever on: n·m, as in the paper. */
+/* EDF-BF and EDF-WF: earliest deadline first, on the pair with the largest (BF) or smallest (WF)
+ * load among those that meet the deadline. Loads that differ by less than 1e-9 count as equal,
+ * since the pairs of all deadline-prior jobs have load 1 except for rounding; the lowest place wins
+ * then. Each pair that was ever on is looked at, which takes n·m steps, as in the paper. */
 #include "config.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 static const double same_load = 1e-9;
 
 /* @sign: 1 for the largest load, -1 for the smallest. */
-static int choose(const struct ws_policy *p, const struct ws_edl_job *j, double sign)
+static int choose(const struct ws_edl *p, const struct ws_edl_job *j, double sign)
 {
     const struct ws_edl_pairs *c = &p->pairs;
     int n = p->opening ? p->n_opened : c->n_seen, found = -1;
@@ -26,12 +27,12 @@ static int choose(const struct ws_policy *p, const struct ws_edl_job *j, double 
     return found;
 }
 
-static int choose_largest(const struct ws_policy *p, const struct ws_edl_job *j)
+static int choose_largest(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     return choose(p, j, 1);
 }
 
-static int choose_smallest(const struct ws_policy *p, const struct ws_edl_job *j)
+static int choose_smallest(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     return choose(p, j, -1);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* EDL: only the pair that is free first is ever tried; there the job fits, or is shortened (theta), or a new pair is opened. Pairs that are
- * free already all start the job now: of those, the one that its data is nearest to is tried. */
+/* EDL tries only the pair that is free first. If the job does not fit there, it is shortened
+ * (theta), or a new pair is turned on. Pairs that are free already would all start the job now; of
+ * those, the one that is nearest to the job's data is tried. */
 #include "config.h"
 
 #include "policy/edl_core.h"
 
-static int choose(const struct ws_policy *p, const struct ws_edl_job *j)
+static int choose(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     (void)j;
     return ws_min_tree_argmin(&p->pairs.mu);

@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/edl.h - tasks with deadlines on clusters of CPU-GPU pairs that are switched off server by server, with a voltage and
- * clock setting for each task: EDL and the heuristics it is compared with.
+/* policy/edl.h - tasks with deadlines on clusters of CPU-GPU pairs that are switched off server by
+ * server, with a voltage and clock setting for each task: EDL and the heuristics it is compared
+ * with.
  *
- * Source: Mei et al. (models/dvfs.h), Algorithms 1-6. A GPU of policy.h is a pair, ws_policy_gpu.server its server (-1: never off).
- * Jobs give their parameters in ws_policy_job.dvfs; without them a job runs as its task's cost says, at the default clocks.
+ * Source: Mei et al. (models/dvfs.h), Algorithms 1-6. A GPU of policy.h is a pair,
+ * ws_policy_gpu.server its server (-1: never off). Jobs give their parameters in
+ * ws_policy_job.dvfs; without them a job runs as its task's cost says, at the default clocks.
  *
- *   edl          energy-prior tasks in EDF order on the pair that is free first; a task that would be late there is shortened to the
- *                room, but not below theta times its best length (theta-readjustment); else a new pair
+ *   edl          energy-prior tasks in EDF order on the pair that is free first. A task that would
+ *                be late there is shortened to the room, but not below theta times its best length
+ *                (theta-readjustment); else it gets a new pair
  *   edf-bf       EDF order, the pair with the largest load that meets the deadline
  *   edf-wf       EDF order, the pair with the smallest load that meets the deadline
  *   lpt-ff       longest first, the first pair that meets the deadline
- *   bin-packing  EDF order; at the start the pair with the smallest sum of utilisations (at most 1), later the first that fits
+ *   bin-packing  EDF order; at the start the pair with the smallest sum of utilisations (at most
+ *                1), later the first that fits
  *
- * Forms. The default is the paper's text. servers=whole follows the authors' released program in what matters most for its figures of
- * more than one pair a server: Algorithm 3 is never run, servers are opened whole (so idle energy is far higher, and theta pays).
+ * Forms. The default is the paper's text. servers=whole follows the authors' released program in
+ * what matters most for its figures of more than one pair a server: Algorithm 3 is never run,
+ * servers are opened whole (so idle energy is far higher, and theta pays).
  *
- * In all of them: each job gets its setting of least energy within its deadline (Algorithm 1; option dvfs=no: the default one). The
- * first batch is placed on as many pairs as it takes and these are grouped into servers by decreasing finish (Algorithm 3), with a
- * pair of its own for each job that must be hurried to meet its deadline (not in bin-packing). Later arrivals turn on the
- * lowest-numbered server that is off where no pair fits. A server is switched off once all its pairs have been idle for rho slots
- * (dynamic resource sleep). "Load" is not defined in the paper: here the largest finish / deadline of the pair's jobs. A job that no
- * setting can finish in time, or that finds no pair, is dropped.
- * Each event must be given once (ops.once); a GPU that frees earlier or later than predicted is read again at its completion. */
+ * In all of them: each job gets its setting of least energy within its deadline (Algorithm 1;
+ * option dvfs=no: the default one). The first batch is placed on as many pairs as it takes and
+ * these are grouped into servers by decreasing finish (Algorithm 3), with a pair of its own for
+ * each job that must be hurried to meet its deadline (not in bin-packing). Later arrivals turn on
+ * the lowest-numbered server that is off where no pair fits. A server is switched off once all its
+ * pairs have been idle for rho slots (dynamic resource sleep). "Load" is not defined in the paper:
+ * here the largest finish / deadline of the pair's jobs. A job that no setting can finish in time,
+ * or that finds no pair, is dropped.
+ * Each event must be given once (ops.once); a GPU that frees earlier or later than predicted is
+ * read again at its completion. */
 #ifndef WS_POLICY_EDL_H
 #define WS_POLICY_EDL_H
 

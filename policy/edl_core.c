@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Algorithms 1-6 of Mei et al., with what differs between the policies left to a rule (edl_core.h).
  *
- * One decide() does, in the paper's order for a slot: read again the pair whose job ended, switch off the servers that have been idle
- * for long enough, then place what has arrived.
+ * One decide() does, in the paper's order for a slot: read again the pair whose job ended, switch
+ * off the servers that have been idle for long enough, then place what has arrived.
  *
  * Invariants.
- * 1. A job is given to a pair once, at the setting it keeps. pairs.mu is when a pair is done with all it was given; a job starts at
- *    max(now, mu) (the paper starts at the next slot, which breaks the test of Algorithm 5 by up to a slot).
- * 2. room = deadline - max(now, mu), also on the first test of Algorithm 5 where the paper forgets max().
- * 3. A deadline-prior job takes exactly the time it has, so "does it fit" needs a tolerance, or each would turn on a server.
- * 4. While the first batch is placed, places are pairs as opened; Algorithm 3 then says which GPUs they are. */
+ * 1. A job is given to a pair once, at the setting it keeps. pairs.mu is when a pair is done with
+ *    all it was given; a job starts at max(now, mu) (the paper starts at the next slot, which
+ *    breaks the test of Algorithm 5 by up to a slot).
+ * 2. room = deadline - max(now, mu), also on the first test of Algorithm 5 where the paper forgets
+ *    max().
+ * 3. A deadline-prior job takes exactly the time it has, so "does it fit" needs a tolerance, or
+ *    each would turn on a server.
+ * 4. While the first batch is placed, places are pairs as opened; Algorithm 3 then says which GPUs
+ *    they are. */
 #include "config.h"
 
 #include <math.h>
@@ -23,9 +27,15 @@
 
 static const double tolerance_share = 1e-9, rounding_share = 1e-14;
 
-struct ws_edl_counts ws_edl_counts(const struct ws_policy *p)
+/* The object behind a policy that ws_edl_make() made. */
+static struct ws_edl *edl_of(struct ws_policy *policy)
 {
-    return p->counts;
+    return (struct ws_edl *)policy;
+}
+
+struct ws_edl_counts ws_edl_counts(const struct ws_policy *policy)
+{
+    return ((const struct ws_edl *)policy)->counts;
 }
 
 bool ws_edl_is(const struct ws_policy_ops *ops)
@@ -37,7 +47,7 @@ int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
                 const struct ws_policy_option *table, const char *const *options, char *ret_error,
                 size_t bytes)
 {
-    struct ws_policy made = {.rule = rule, .theta = 1};
+    struct ws_edl made = {.rule = rule, .theta = 1};
     int r = ws_policy_options_check(table, options, ret_error, bytes);
     if (!r && rule->may_readjust)
         r = ws_policy_option_number(table, options, "theta", 0, 1, &made.theta, ret_error, bytes);
@@ -64,16 +74,17 @@ int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
     if (ws_dvfs_interval_parse(ws_policy_option_text(table, options, "interval"), &made.interval,
                                ret_error, bytes))
         return WS_POLICY_E_OPTION;
-    struct ws_policy *p = ws_alloc(sizeof(*p));
+    struct ws_edl *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
     *p = made;
-    *ret = p;
+    *ret = (struct ws_policy *)p;
     return 0;
 }
 
-void ws_edl_free(struct ws_policy *p)
+void ws_edl_free(struct ws_policy *policy)
 {
+    struct ws_edl *p = edl_of(policy);
     if (!p)
         return;
     ws_edl_pairs_deinit(&p->pairs);
@@ -82,9 +93,10 @@ void ws_edl_free(struct ws_policy *p)
     free(p);
 }
 
-int ws_edl_prepare(struct ws_policy *p, const struct ws_policy_system *system, char *ret_error,
+int ws_edl_prepare(struct ws_policy *policy, const struct ws_policy_system *system, char *ret_error,
                    size_t bytes)
 {
+    struct ws_edl *p = edl_of(policy);
     double rho = p->pairs.rho, slot = p->pairs.slot;
     ws_edl_pairs_deinit(&p->pairs);
     free(p->order);
@@ -111,7 +123,7 @@ int ws_edl_prepare(struct ws_policy *p, const struct ws_policy_system *system, c
 /* ---- Algorithm 1: each job's own best setting ---- */
 
 /* A job without DVFS parameters: as long as its cost says, at the default clocks. */
-static bool fixed_point(const struct ws_policy *p, const struct ws_policy_job *job,
+static bool fixed_point(const struct ws_edl *p, const struct ws_policy_job *job,
                         struct ws_dvfs_point *ret)
 {
     const struct ws_policy_task *task =
@@ -127,8 +139,7 @@ static bool fixed_point(const struct ws_policy *p, const struct ws_policy_job *j
     return true;
 }
 
-static const struct ws_dvfs_task *dvfs_of(const struct ws_policy *p,
-                                          const struct ws_policy_job *job)
+static const struct ws_dvfs_task *dvfs_of(const struct ws_edl *p, const struct ws_policy_job *job)
 {
     if (job->dvfs || job->task < 0 || job->task >= p->system->n_tasks || !p->system->n_gpus)
         return job->dvfs;
@@ -137,7 +148,7 @@ static const struct ws_dvfs_task *dvfs_of(const struct ws_policy *p,
 }
 
 /* False: no setting is quick enough. */
-static bool configure(struct ws_policy *p, const struct ws_policy_job *job, struct ws_edl_job *j)
+static bool configure(struct ws_edl *p, const struct ws_policy_job *job, struct ws_edl_job *j)
 {
     j->task = dvfs_of(p, job);
     j->deadline = job->deadline;
@@ -167,18 +178,19 @@ static bool configure(struct ws_policy *p, const struct ws_policy_job *job, stru
 
 /* ---- placing ---- */
 
-double ws_edl_latest(const struct ws_policy *p, const struct ws_edl_job *j)
+double ws_edl_latest(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     double latest = j->deadline - j->best.t + j->tolerance;
     return latest >= p->now ? latest : -INFINITY;
 }
 
-bool ws_edl_fits(const struct ws_policy *p, const struct ws_edl_job *j, int place)
+/* Whether @j, at its best setting, meets its deadline at @place. */
+static bool fits(const struct ws_edl *p, const struct ws_edl_job *j, int place)
 {
     return ws_min_tree_get(&p->pairs.mu, place) <= ws_edl_latest(p, j);
 }
 
-static void put(struct ws_policy *p, struct ws_edl_job *j, int place,
+static void put(struct ws_edl *p, struct ws_edl_job *j, int place,
                 const struct ws_dvfs_point *point)
 {
     struct ws_edl_pairs *c = &p->pairs;
@@ -196,7 +208,7 @@ static void put(struct ws_policy *p, struct ws_edl_job *j, int place,
 }
 
 /* A pair that has nothing to do yet, -1: there is none. Turns a server on. */
-static int open_pair(struct ws_policy *p, struct ws_policy_decisions *ret, int *ret_fatal)
+static int open_pair(struct ws_edl *p, struct ws_policy_decisions *ret, int *ret_fatal)
 {
     struct ws_edl_pairs *c = &p->pairs;
     if (p->opening) {
@@ -224,8 +236,9 @@ static int open_pair(struct ws_policy *p, struct ws_policy_decisions *ret, int *
     return c->servers[i].first;
 }
 
-/* The middle branch of Algorithms 2 and 5: shorten @j to the room at @place, if that is not below theta of its best length. */
-static bool readjust(struct ws_policy *p, struct ws_edl_job *j, int place)
+/* The middle branch of Algorithms 2 and 5: shorten @j to the room at @place, if that is not below
+ * theta of its best length. */
+static bool readjust(struct ws_edl *p, struct ws_edl_job *j, int place)
 {
     if (!j->task || p->theta >= 1)
         return false;
@@ -243,7 +256,7 @@ static bool readjust(struct ws_policy *p, struct ws_edl_job *j, int place)
 }
 
 /* Of the pairs that are free by now, as @place is, the one nearest to @job's data. */
-static int nearest_free(const struct ws_policy *p, const struct ws_policy_job *job, int place)
+static int nearest_free(const struct ws_edl *p, const struct ws_policy_job *job, int place)
 {
     const struct ws_edl_pairs *c = &p->pairs;
     if (!job->moves || ws_min_tree_get(&c->mu, place) > p->now)
@@ -256,7 +269,7 @@ static int nearest_free(const struct ws_policy *p, const struct ws_policy_job *j
     return best;
 }
 
-static int place_job(struct ws_policy *p, const struct ws_policy_job *job, struct ws_edl_job *j,
+static int place_job(struct ws_edl *p, const struct ws_policy_job *job, struct ws_edl_job *j,
                      struct ws_policy_decisions *ret)
 {
     int fatal = 0, place = -1;
@@ -264,7 +277,7 @@ static int place_job(struct ws_policy *p, const struct ws_policy_job *job, struc
         place = p->rule->choose(p, j);
     if (place >= 0 && p->rule->free_are_equal && !p->opening)
         place = nearest_free(p, job, place);
-    if (place >= 0 && p->rule->may_readjust && !ws_edl_fits(p, j, place)) {
+    if (place >= 0 && p->rule->may_readjust && !fits(p, j, place)) {
         if (readjust(p, j, place))
             return 0;
         place = -1;
@@ -278,7 +291,8 @@ static int place_job(struct ws_policy *p, const struct ws_policy_job *job, struc
 
 /* ---- order ---- */
 
-/* Jobs with pairs of their own go first, so that others find those pairs, and in order of deadline, whatever the others' order is. */
+/* Jobs with pairs of their own go first, so that others find those pairs, and in order of deadline,
+ * whatever the others' order is. */
 static int alone_first(const struct ws_edl_job *x, const struct ws_edl_job *y)
 {
     return (int)y->alone - (int)x->alone;
@@ -311,8 +325,9 @@ static int longest_first(const void *a, const void *b)
     return by_id(x, y);
 }
 
-/* Jobs that wait for a pair, configured and in order. Those too late for any setting have place -1 and room NAN. */
-static int collect(struct ws_policy *p, const struct ws_policy_snapshot *snap)
+/* Jobs that wait for a pair, configured and in order. Those too late for any setting have place -1
+ * and room NAN. */
+static int collect(struct ws_edl *p, const struct ws_policy_snapshot *snap)
 {
     p->n_jobs = 0;
     for (int i = 0; i < snap->n_jobs; i++) {
@@ -339,30 +354,30 @@ static int collect(struct ws_policy *p, const struct ws_policy_snapshot *snap)
 
 /* ---- Algorithm 3 ---- */
 
-struct opened {
+struct opened_pair {
     double mu;
     int pair;
 };
 
 static int latest_first(const void *a, const void *b)
 {
-    const struct opened *x = a, *y = b;
+    const struct opened_pair *x = a, *y = b;
     if (x->mu != y->mu)
         return x->mu > y->mu ? -1 : 1;
     return x->pair < y->pair ? -1 : x->pair > y->pair;
 }
 
-/* Gives the opened pairs their places: by decreasing finish, so that pairs of one server end about the same time. Then turns on the
- * servers these places are in. */
-static int group(struct ws_policy *p, struct ws_policy_decisions *ret)
+/* Gives the opened pairs their places: by decreasing finish, so that pairs of one server end about
+ * the same time. Then turns on the servers these places are in. */
+static int group(struct ws_edl *p, struct ws_policy_decisions *ret)
 {
     struct ws_edl_pairs *c = &p->pairs;
     size_t n = (size_t)p->n_opened;
-    struct opened *v = ws_alloc_array(n + 1, sizeof(*v));
+    struct opened_pair *v = ws_alloc_array(n + 1, sizeof(*v));
     if (!v)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < p->n_opened; i++)
-        v[i] = (struct opened){ws_min_tree_get(&c->mu, i), i};
+        v[i] = (struct opened_pair){ws_min_tree_get(&c->mu, i), i};
     qsort(v, n, sizeof(*v), latest_first);
     for (int i = 0; i < p->n_opened; i++)
         p->order[v[i].pair] = i;
@@ -394,8 +409,8 @@ static int group(struct ws_policy *p, struct ws_policy_decisions *ret)
 
 /* ---- decide ---- */
 
-static int emit(struct ws_policy *p, const struct ws_policy_snapshot *snap,
-                const struct ws_edl_job *j, struct ws_policy_decisions *ret)
+static int emit(struct ws_edl *p, const struct ws_policy_snapshot *snap, const struct ws_edl_job *j,
+                struct ws_policy_decisions *ret)
 {
     bool dropped = j->place < 0;
     struct ws_policy_decision *d =
@@ -428,7 +443,7 @@ static int emit(struct ws_policy *p, const struct ws_policy_snapshot *snap,
     return 0;
 }
 
-static int sleep_due(struct ws_policy *p, struct ws_policy_decisions *ret)
+static int sleep_due(struct ws_edl *p, struct ws_policy_decisions *ret)
 {
     struct ws_edl_pairs *c = &p->pairs;
     int i;
@@ -444,7 +459,7 @@ static int sleep_due(struct ws_policy *p, struct ws_policy_decisions *ret)
 }
 
 /* Nothing was ever given to a GPU: the first batch may choose its pairs freely. */
-static void start(struct ws_policy *p, const struct ws_policy_snapshot *snap)
+static void start(struct ws_edl *p, const struct ws_policy_snapshot *snap)
 {
     struct ws_edl_pairs *c = &p->pairs;
     p->started = true;
@@ -471,7 +486,7 @@ static void start(struct ws_policy *p, const struct ws_policy_snapshot *snap)
     p->n_opened = 0;
 }
 
-static int place_all(struct ws_policy *p, const struct ws_policy_snapshot *snap,
+static int place_all(struct ws_edl *p, const struct ws_policy_snapshot *snap,
                      struct ws_policy_decisions *ret)
 {
     if (!p->started && snap->n_jobs)
@@ -488,9 +503,10 @@ static int place_all(struct ws_policy *p, const struct ws_policy_snapshot *snap,
     return r;
 }
 
-int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
+int ws_edl_decide(struct ws_policy *policy, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct ws_edl *p = edl_of(policy);
     if (!p->prepared)
         return ws_raise(-EINVAL);
     struct ws_edl_pairs *c = &p->pairs;

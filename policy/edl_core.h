@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/edl_core.h - what the policies of policy/edl.h share; a policy is a rule of how to choose a pair. Threads: as policies. */
+/* policy/edl_core.h - what the policies of policy/edl.h share; a policy is a rule of how to choose
+ * a pair. Threads: as policies. */
 #ifndef WS_POLICY_EDL_CORE_H
 #define WS_POLICY_EDL_CORE_H
 
@@ -24,7 +25,7 @@ struct ws_edl_job {
     struct ws_dvfs_point point;
 };
 
-struct ws_policy {
+struct ws_edl {
     const struct ws_edl_rule *rule;
     double theta;
     bool dvfs, whole_servers;
@@ -45,28 +46,28 @@ struct ws_policy {
 struct ws_edl_rule {
     bool longest_first; /* else EDF */
     bool prior_alone;   /* in the first batch, each deadline-prior job has a pair of its own */
-    bool
-        grouped; /* Algorithm 3 makes servers of the pairs of the first batch; else servers are turned on as needed */
+    /* Algorithm 3 makes servers of the pairs of the first batch; else servers are turned on as
+     * needed */
+    bool grouped;
     /* A pair that is on (or opened) to try, -1: none. */
-    int (*choose)(const struct ws_policy *p, const struct ws_edl_job *j);
+    int (*choose)(const struct ws_edl *p, const struct ws_edl_job *j);
     /* Whether the tried pair must still be checked for room, and the job may be shortened to it. */
     bool may_readjust;
-    /* Ours: pairs that are free by now are the same to the rule, so that of those the one nearest to the job's data is taken. */
+    /* Ours: pairs that are free by now are the same to the rule, so that of those the one nearest
+     * to the job's data is taken. */
     bool free_are_equal;
 };
 
-/* @j, at its best setting, meets its deadline at @place. */
-bool ws_edl_fits(const struct ws_policy *p, const struct ws_edl_job *j, int place);
 /* The largest mu with which a pair still meets @j's deadline. */
-double ws_edl_latest(const struct ws_policy *p, const struct ws_edl_job *j);
+double ws_edl_latest(const struct ws_edl *p, const struct ws_edl_job *j);
 
 int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
                 const struct ws_policy_option *table, const char *const *options, char *ret_error,
                 size_t bytes);
-void ws_edl_free(struct ws_policy *p);
-int ws_edl_prepare(struct ws_policy *p, const struct ws_policy_system *system, char *ret_error,
+void ws_edl_free(struct ws_policy *policy);
+int ws_edl_prepare(struct ws_policy *policy, const struct ws_policy_system *system, char *ret_error,
                    size_t bytes);
-int ws_edl_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
+int ws_edl_decide(struct ws_policy *policy, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
 
 /* Defines ws_policy_@id: @rule, with the options of the table `options` of its file. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The state of a cluster as the policies of policy/edl.h see it. Each question they ask (which pair is free first, which is the first
- * that is free early enough, which server is the lowest one off, which may sleep next) is one look into a ws_min_tree. */
+/* The state of a cluster as the policies of policy/edl.h see it. Each question they ask (which pair
+ * is free first, which is the first that is free early enough, which server is the lowest one off,
+ * which may sleep next) is one look into a ws_min_tree. */
 #include "config.h"
 
 #include <math.h>
@@ -105,7 +106,8 @@ void ws_edl_pairs_clear(struct ws_edl_pairs *c, double now)
     c->n_seen = c->n_always;
 }
 
-/* Dynamic resource sleep: the slot by which all pairs have been idle for rho slots; without slots, just so long after. */
+/* Dynamic resource sleep: the slot by which all pairs have been idle for rho slots; without slots,
+ * just so long after. */
 static double sleep_at(const struct ws_edl_pairs *c, double free_at)
 {
     return c->slot > 0 ? (ceil(free_at / c->slot - 1e-9) + c->rho) * c->slot : free_at + c->rho;

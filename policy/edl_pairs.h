@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/edl_pairs.h - pairs, servers and their indexes, for the policies of policy/edl.h. Threads: as policies. */
+/* policy/edl_pairs.h - pairs, servers and their indexes, for the policies of policy/edl.h. Threads:
+ * as policies. */
 #ifndef WS_POLICY_EDL_PAIRS_H
 #define WS_POLICY_EDL_PAIRS_H
 
@@ -12,8 +13,8 @@ struct ws_edl_server {
     bool on;
 };
 
-/* Places number the pairs: those that are never off first, then server by server. While the first batch is placed, a place is a
- * pair "as opened", which has no server yet. */
+/* Places number the pairs: those that are never off first, then server by server. While the first
+ * batch is placed, a place is a pair "as opened", which has no server yet. */
 struct ws_edl_pairs {
     int n, n_servers, n_always;
     int *gpu_of, *place_of,
@@ -22,8 +23,8 @@ struct ws_edl_pairs {
     struct ws_min_tree mu;    /* by place: when the pair is free; INFINITY: off */
     struct ws_min_tree off;   /* by server: its index where it is off */
     struct ws_min_tree sleep; /* by server: when it may be switched off */
-    struct ws_min_tree
-        sum;          /* by place: sum of utilisations; only while the first batch is placed */
+    /* By place: sum of utilisations; only while the first batch is placed */
+    struct ws_min_tree sum;
     double *load;     /* by place: largest finish / deadline of its jobs */
     int n_seen;       /* no place from here on has been on since ws_edl_pairs_clear() */
     double slot, rho; /* of the dynamic resource sleep; set by the owner */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fifo: one job at a time has a whole GPU and keeps it until it is done. With order=arrival (default) the earliest goes first:
- * what FMLP+ does with one GPU as the resource. With order=priority the highest waiting priority goes first, of equals the
- * earliest: MPCP's queue. Of free GPUs that are alike it gets the one that its data is nearest to. The simplest policy; copy this one to
- * start another. */
+/* fifo: one job at a time has a whole GPU and keeps it until it is done. With order=arrival (the
+ * default), the job that arrived first is next, as in FMLP+ with one GPU as the resource. With
+ * order=priority, the job of the highest priority is next, and of equal priorities the one that
+ * arrived first, as in MPCP. Of equivalent GPUs that are free, a job gets the one that is nearest
+ * to its data.
+ *
+ * This is the simplest policy. Copy it to begin another one. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 #include "base/alloc.h"
 #include "policy/policy.h"
 
-struct ws_policy {
+struct fifo {
     bool by_priority;
 };
 
@@ -32,16 +35,17 @@ static int make_fifo(struct ws_policy **ret, const char *const *options, char *r
         snprintf(ret_error, error_bytes, "order=%s: arrival or priority is wanted", order);
         return WS_POLICY_E_OPTION;
     }
-    struct ws_policy *p = ws_alloc(sizeof(*p));
+    struct fifo *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->by_priority = !strcmp(order, "priority");
-    *ret = p;
+    *ret = (struct ws_policy *)p;
     return 0;
 }
 
-static void free_fifo(struct ws_policy *p)
+static void free_fifo(struct ws_policy *policy)
 {
+    struct fifo *p = (struct fifo *)policy;
     free(p);
 }
 
@@ -51,8 +55,8 @@ static int priority_of(const struct ws_policy_snapshot *s, int job)
     return t->best_effort ? 0 : t->priority;
 }
 
-/* The waiting job that goes first, not counting the @n_started that @ret holds since @begin. */
-static int next(const struct ws_policy *p, const struct ws_policy_snapshot *s,
+/* The waiting job that is next, leaving out those that @ret has started since index @begin. */
+static int next(const struct fifo *p, const struct ws_policy_snapshot *s,
                 const struct ws_policy_decisions *ret, size_t begin)
 {
     int best = -1;
@@ -68,7 +72,7 @@ static int next(const struct ws_policy *p, const struct ws_policy_snapshot *s,
     return best;
 }
 
-/* No job runs there, and none was given to it since @begin. */
+/* Whether no job runs on @gpu, and @ret has started none there since index @begin. */
 static bool is_free(const struct ws_policy_snapshot *s, int gpu,
                     const struct ws_policy_decisions *ret, size_t begin)
 {
@@ -81,9 +85,10 @@ static bool is_free(const struct ws_policy_snapshot *s, int gpu,
     return true;
 }
 
-static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
+static int decide(struct ws_policy *policy, const struct ws_policy_snapshot *s,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct fifo *p = (struct fifo *)policy;
     (void)event;
     size_t begin = ret->n;
     for (int first = 0; first < s->system->n_gpus;) {

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GCAPS (ECRTS 2024): preemptive priority on the GPU by its run list.
+/* GCAPS (ECRTS 2024): preemptive priorities on the GPU, by means of its run list.
  *
- * A job of the snapshot is an open GPU segment. The rule is written as a function of the open segments, not as steps on two sets:
+ * A job of the snapshot is an open GPU segment. The rule is written as a function of the open
+ * segments, not as steps on two sets:
  *
- *     if a real-time one is open: the run list is the one of highest GPU priority, of equals the one opened first;
- *     else: all best-effort ones, which the hardware time-slices.
+ *     if a real-time one is open: the run list is the one of highest GPU priority, of equals the
+ *                                 one opened first;
+ *     else:                       all best-effort ones, which the hardware time-slices.
  *
- * This equals the paper's Algorithm 1 wherever that is well behaved, and has none of its three slips (policy/runlist.h keeps
- * Algorithm 1 and the authors' driver patch as they are, for comparison). As nothing is remembered, a lost event heals with the
- * next one.
+ * This equals the paper's Algorithm 1 wherever that is well behaved, and has none of its three
+ * slips (policy/runlist.h keeps Algorithm 1 and the authors' driver patch as they are, for
+ * comparison). As nothing is remembered, a lost event heals with the next one.
  *
- * Several GPUs [ours: the paper has one]: a segment stays on the GPU that it was first given; a new one goes where the fewest segments
- * stand before it; of equals to the one that is quickest to move to, then to the lowest number. Where the program's data is known, times
- * take the place of numbers: what the segments before it still need, as predicted, and the move. Each GPU has its own run list.
+ * Several GPUs are our extension; the paper has one. Each GPU has a run list of its own. A segment
+ * stays on the GPU to which it was first given. A new segment goes to the GPU where the fewest
+ * segments are before it; of equal ones to the one with the quickest move, then to the lowest
+ * number. If it is known where the program's data is, times replace numbers: the predicted
+ * remaining time of the segments before it, plus the time of the move.
  *
- * What the response-time analysis assumes: a task is open exactly while it has work for the GPU, from its first command to the
- * completion of its last (ARRIVAL and COMPLETION events say so). Whoever opens it earlier or closes it later - at calls in the
- * program, as published - gives away the bound: doc/rtsim.md. */
+ * What the response-time analysis assumes: a task is open exactly while it has work for the GPU,
+ * from its first command to the completion of its last (ARRIVAL and COMPLETION events say so).
+ * Whoever opens it earlier or closes it later - at calls in the program, as published - gives away
+ * the bound: doc/rtsim.md. */
 #include "config.h"
 
 #include <errno.h>
@@ -27,14 +32,16 @@
 #include "policy/policy.h"
 #include "policy/runlist.h"
 
-struct ws_policy {
+struct gcaps {
     enum ws_runlist_form form; /* of the two that follow events */
     struct ws_runlist list;
     int *placed; /* GPU of each job of the snapshot: scratch */
     size_t cap_placed;
 };
 
-int ws_gcaps_priority(const struct ws_policy_task *t)
+/* The priority of a task's work on the GPU: the task's own unless it has one for the GPU. Best
+ * effort: 0. */
+static int gpu_priority(const struct ws_policy_task *t)
 {
     if (t->best_effort || t->priority <= 0)
         return 0;
@@ -43,7 +50,7 @@ int ws_gcaps_priority(const struct ws_policy_task *t)
 
 static int priority_of(const struct ws_policy_snapshot *s, int job)
 {
-    return ws_gcaps_priority(&s->system->tasks[s->jobs[job].task]);
+    return gpu_priority(&s->system->tasks[s->jobs[job].task]);
 }
 
 static struct ws_policy_decision *decide_all_sms(const struct ws_policy_snapshot *s,
@@ -89,16 +96,16 @@ static double left_ms(const struct ws_policy_snapshot *s, int job, int gpu)
     return c && c->n_sm > 0 ? (1 - j->done) * c->wcet[WS_MIN(c->n_sm, g->sm_limit) - 1] : 0;
 }
 
-struct wait { /* of a new segment, for a GPU */
+struct gcaps_wait { /* of a new segment, for a GPU */
     double ms;
     int n;
 };
 
-static struct wait wait_for(const struct ws_policy *p, const struct ws_policy_snapshot *s, int job,
-                            int gpu)
+static struct gcaps_wait wait_for(const struct gcaps *p, const struct ws_policy_snapshot *s,
+                                  int job, int gpu)
 {
     bool timed = s->jobs[job].moves;
-    struct wait w = {.ms = ws_policy_move(&s->jobs[job], gpu).ms};
+    struct gcaps_wait w = {.ms = ws_policy_move(&s->jobs[job], gpu).ms};
     for (int k = 0; k < s->n_jobs; k++)
         if (k != job && p->placed[k] == gpu && before(s, k, job)) {
             w.n++;
@@ -108,7 +115,7 @@ static struct wait wait_for(const struct ws_policy *p, const struct ws_policy_sn
 }
 
 /* Gives every job a GPU. */
-static int place(struct ws_policy *p, const struct ws_policy_snapshot *s)
+static int place(struct gcaps *p, const struct ws_policy_snapshot *s)
 {
     void *v = p->placed;
     int r = ws_grow(&v, &p->cap_placed, (size_t)s->n_jobs, sizeof(*p->placed));
@@ -122,9 +129,9 @@ static int place(struct ws_policy *p, const struct ws_policy_snapshot *s)
         if (p->placed[j] >= 0 && p->placed[j] < n_gpus)
             continue;
         int best = 0;
-        struct wait least = wait_for(p, s, j, 0);
+        struct gcaps_wait least = wait_for(p, s, j, 0);
         for (int g = 1; g < n_gpus; g++) {
-            struct wait w = wait_for(p, s, j, g);
+            struct gcaps_wait w = wait_for(p, s, j, g);
             if (w.ms != least.ms ? w.ms < least.ms
                 : w.n != least.n ? w.n < least.n
                                  : ws_policy_nearer(&s->jobs[j], g, best)) {
@@ -137,7 +144,7 @@ static int place(struct ws_policy *p, const struct ws_policy_snapshot *s)
     return 0;
 }
 
-static int decide_gpu(const struct ws_policy *p, const struct ws_policy_snapshot *s, int gpu,
+static int decide_gpu(const struct gcaps *p, const struct ws_policy_snapshot *s, int gpu,
                       struct ws_policy_decisions *ret)
 {
     int first = -1; /* the real-time one that has the list */
@@ -183,9 +190,10 @@ static int decide_gpu(const struct ws_policy *p, const struct ws_policy_snapshot
     return 0;
 }
 
-static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
+static int decide(struct ws_policy *policy, const struct ws_policy_snapshot *s,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct gcaps *p = (struct gcaps *)policy;
     (void)event;
     int r = place(p, s);
     for (int g = 0; g < s->system->n_gpus && !r; g++)
@@ -194,20 +202,22 @@ static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
 }
 
 /* ---- the printed forms: sets that follow begin and end ---- */
-static int prepare_form(struct ws_policy *p, const struct ws_policy_system *system, char *ret_error,
-                        size_t error_bytes)
+static int prepare_form(struct ws_policy *policy, const struct ws_policy_system *system,
+                        char *ret_error, size_t error_bytes)
 {
+    struct gcaps *p = (struct gcaps *)policy;
     (void)ret_error, (void)error_bytes;
     ws_runlist_deinit(&p->list);
     int r = ws_runlist_init(&p->list, p->form, system->n_tasks);
     for (int i = 0; i < system->n_tasks && !r; i++)
-        p->list.tasks[i].priority = ws_gcaps_priority(&system->tasks[i]);
+        p->list.tasks[i].priority = gpu_priority(&system->tasks[i]);
     return r;
 }
 
-static int decide_form(struct ws_policy *p, const struct ws_policy_snapshot *s,
+static int decide_form(struct ws_policy *policy, const struct ws_policy_snapshot *s,
                        const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct gcaps *p = (struct gcaps *)policy;
     if (event->kind == WS_EVENT_ARRIVAL && event->job >= 0)
         ws_runlist_begin(&p->list, s->jobs[event->job].task);
     else if (event->kind == WS_EVENT_COMPLETION && event->task >= 0)
@@ -239,11 +249,11 @@ static int make(struct ws_policy **ret, enum ws_runlist_form form, const char *c
     int r = ws_policy_options_check(NULL, options, ret_error, error_bytes);
     if (r)
         return r;
-    struct ws_policy *p = ws_alloc(sizeof(*p));
+    struct gcaps *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->form = form;
-    *ret = p;
+    *ret = (struct ws_policy *)p;
     return 0;
 }
 
@@ -265,8 +275,9 @@ static int make_driver(struct ws_policy **ret, const char *const *options, char 
     return make(ret, WS_RUNLIST_DRIVER, options, ret_error, error_bytes);
 }
 
-static void free_gcaps(struct ws_policy *p)
+static void free_gcaps(struct ws_policy *policy)
 {
+    struct gcaps *p = (struct gcaps *)policy;
     if (!p)
         return;
     ws_runlist_deinit(&p->list);

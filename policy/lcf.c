@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* LCF, largest capacity last: load concentration from the smallest GPU up. Source: sBEET-mg (RTSS 2022), VI; the "largest task first"
- * that the paper names with it is in neither of its authors' programs, and not here. */
+/* LCF, largest capacity last: fills the smallest GPU first. Source: sBEET-mg (RTSS 2022), VI.
+ * The paper also names "largest task first"; neither of its authors' programs does that, nor
+ * does this. */
 #include "config.h"
 
 #include "policy/sbeet_core.h"
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     ret->reason = "smallest GPU with room";
     for (int i = p->sys->n_gpus - 1; i >= 0; i--)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Load distribution: the first idle GPU, else the one with most SMs left. Source: sBEET-mg (RTSS 2022), VI. */
+/* Load distribution: a job goes to the first idle GPU, or else to the GPU with the most SMs left.
+ * Source: sBEET-mg (RTSS 2022), VI. */
 #include "config.h"
 
 #include "policy/sbeet_core.h"
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     ret->reason = "first idle GPU";
     for (int k = 0; k < p->sys->n_gpus; k++)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/min_tree.h - one key for each of n places; the place of the smallest key, and the first place whose key is small enough, in
- * log n steps. Ties go to the lowest place. Threads: one for each tree. */
+/* policy/min_tree.h - one key for each of n places; the place of the smallest key, and the first
+ * place whose key is small enough, in log n steps. Ties go to the lowest place. Threads: one for
+ * each tree. */
 #ifndef WS_POLICY_MIN_TREE_H
 #define WS_POLICY_MIN_TREE_H
 
 #include "base/macros.h"
 
 struct ws_min_tree {
-    double *
-        key; /* a binary heap's layout: the children of i are 2i and 2i + 1, places begin at `width` */
+    /* A binary heap's layout: the children of i are 2i and 2i + 1, places begin at `width` */
+    double *key;
     int n, width;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a job's data is, as far as policies look at it. None of the papers moves data between GPUs: their jobs copy in what they need,
- * wherever they run. Programs keep theirs, so a job that goes elsewhere takes it along. What follows from that is ours, and never against a
- * paper's rule: of placements that the rule holds for equal, the one without a move is taken. */
+/* Where a job's data is, as far as policies consider it.
+ *
+ * None of the papers moves data between GPUs: their jobs copy in what they need, wherever they run.
+ * Programs keep their data on a GPU, so a job that goes to another one takes it along. The
+ * consequences are our extension, and never contradict a paper's rule: among placements between
+ * which the rule does not distinguish, the one without a move is taken. */
 #include "config.h"
 
 #include "policy/policy.h"

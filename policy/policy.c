@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all policies share: the table of them, lists of decisions, options. A new policy is a file with one ws_policy_ops and a
- * row in policy/policies.def. */
+/* What all policies share: the table of them, lists of decisions, options. A new policy is a file
+ * with one ws_policy_ops and a row in policy/policies.def. */
 #include "config.h"
 
 #include <math.h>

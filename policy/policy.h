@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/policy.h - who runs next, where, on which SMs, at which clocks. The daemon's dispatcher and the simulators call the
- * same object code, so what a simulation shows is evidence for the live system.
+/* policy/policy.h - who runs next, where, on which SMs, at which clocks. The daemon's dispatcher
+ * and the simulators call the same object code, so what a simulation shows is evidence for the live
+ * system.
  *
- * A policy is a function of a snapshot and an event to a list of decisions. It does no I/O, starts no thread, reads no clock and
- * keeps no global. What prepare() computed (an allocation, priorities) and indexes that only save time may live in the policy's
- * own object; given the same prepare() and the same sequence of decide() calls, the decisions are the same.
+ * A policy is a function of a snapshot and an event to a list of decisions. It does no I/O, starts
+ * no thread, reads no clock and keeps no global. What prepare() computed (an allocation,
+ * priorities) and indexes that only save time may live in the policy's own object; given the same
+ * prepare() and the same sequence of decide() calls, the decisions are the same.
  *
- * Units. Times are doubles in milliseconds on the caller's clock (the cluster simulator counts in slots: policies only add and
- * compare times, so any one unit will do, as long as costs use it too). Power in W; energy in the product of the two (mJ for ms,
- * W·slot for slots). SM counts are whole SMs.
+ * Units. Times are doubles in milliseconds on the caller's clock (the cluster simulator counts in
+ * slots: policies only add and compare times, so any one unit will do, as long as costs use it
+ * too). Power in W; energy in the product of the two (mJ for ms, W·slot for slots). SM counts are
+ * whole SMs.
  *
  * Threads: one at a time for each policy object. Errors: base/error.h. */
 #ifndef WS_POLICY_POLICY_H
@@ -78,7 +81,8 @@ struct ws_policy_task {
     double in_bytes, out_bytes;        /* copied */
 };
 
-/* Kernels that may become one launch: a template exists for any mix of these tasks' kernels up to the limits. */
+/* Kernels that may become one launch: a template exists for any mix of these tasks' kernels up to
+ * the limits. */
 struct ws_policy_template {
     const int *tasks; /* indices into system.tasks */
     const int *n_max; /* instances of each */
@@ -96,15 +100,17 @@ struct ws_policy_system {
 /* ---- what changes ---- */
 enum ws_job_state { WS_JOB_WAITING, WS_JOB_RUNNING, WS_JOB_PREEMPTED };
 
-/* What a job asks for now, where the caller gives its copies and kernels one by one (stgm); else all of it counts as the kernel. */
+/* What a job asks for now, where the caller gives its copies and kernels one by one (stgm); else
+ * all of it counts as the kernel. */
 enum ws_job_part { WS_PART_KERNEL, WS_PART_COPY_IN, WS_PART_COPY_OUT };
 
-/* What it takes to have a job run on a GPU, before it can begin there. Ours, no paper has it: theirs give jobs their data anew. */
+/* What must happen before a job can run on a GPU where its data is not. This is our extension; in
+ * the papers each job copies its input again. */
 struct ws_policy_move {
-    double bytes; /* that its launches name and that lie elsewhere */
-    double ms;    /* predicted; INFINITY: it can't go there */
-    double mj;    /* predicted, of the GPU it goes to, meanwhile */
-    bool here;    /* its program is there */
+    double bytes; /* of the data that its launches use and that must be moved */
+    double ms;    /* predicted time of the move; INFINITY: the job cannot run there */
+    double mj;    /* predicted energy of the destination GPU during the move */
+    bool here;    /* the job's program uses this GPU now */
 };
 
 /* A released job that is not finished. */
@@ -118,8 +124,8 @@ struct ws_policy_job {
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
     double done;              /* share of its kernel work already done, 0…1 (preempted jobs) */
     const struct ws_dvfs_task *dvfs; /* of this job; NULL: the task's cost[].dvfs */
-    const struct ws_policy_move
-        *moves; /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
+    /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
+    const struct ws_policy_move *moves;
 };
 
 /* A job on a GPU. A slot and its SMs are held until `end`. */
@@ -167,7 +173,8 @@ struct ws_policy_event {
 
 /* ---- decisions ---- */
 enum ws_decision_kind {
-    WS_DECIDE_START, /* .job on .gpu, SMs .sms (.n_sm of them), at .at (now if not later), clocks .volt… */
+    /* .job on .gpu, SMs .sms (.n_sm of them), at .at (now if not later), clocks .volt… */
+    WS_DECIDE_START,
     WS_DECIDE_FUSE,    /* like START; all jobs with the same .group become one launch */
     WS_DECIDE_WAIT,    /* .job stays where it is; says why */
     WS_DECIDE_PREEMPT, /* take .job off .gpu at the next block boundary */
@@ -195,27 +202,30 @@ struct ws_policy_decision {
 };
 
 /* ---- where a job's data is (policy/move.c) ---- */
-/* All 0 where nothing is known. */
+/* The move of @j to @gpu; all 0 if nothing is known of its data. */
 struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu);
-/* Whether of two GPUs that a rule holds for equal @a is the better one: a quicker move, or its own GPU. False where nothing is known,
- * so that the rule's own order stands. */
+/* For two GPUs between which a rule does not distinguish: whether @a is better than @b, since the
+ * move there takes less time, or since the job's program uses @a now. False if nothing is known, so
+ * that the rule's own order holds. */
 bool ws_policy_nearer(const struct ws_policy_job *j, int a, int b);
-/* Two GPUs that only their numbers tell apart. */
+/* Whether two GPUs are equivalent: of one type, and with the same number of SMs to give out. */
 bool ws_policy_alike(const struct ws_policy_system *s, int a, int b);
-/* For rules that deal jobs out by numbers, and came to @gpu: the job's own GPU instead, where that is alike and no more runs there. */
+/* For rules that distribute jobs by counting: @gpu is the one whose turn it is. Return: the GPU
+ * that the job's program uses now, if it is equivalent to @gpu and no busier; else @gpu. */
 int ws_policy_stay(const struct ws_policy_snapshot *s, const struct ws_policy_job *j, int gpu);
 
 /* A growing list, kept by the caller from call to call so that deciding does not allocate. */
 struct ws_policy_decisions {
     struct ws_policy_decision *v;
     size_t n, cap;
-    /* Set by decide() where it would answer the same, nothing, until the next arrival or completion: a caller that asks at every
-     * tick may leave out those between. False where the policy doesn't say. Cleared by the caller. */
+    /* decide() sets this if it will decide nothing more until the next arrival or completion, so
+     * that a caller which asks at every tick need not ask before. The caller clears it. */
     bool steady;
 };
 #define WS_POLICY_DECISIONS_NULL ((struct ws_policy_decisions){0})
 
-/* Appends one, zeroed but for kind, job, gpu (server -1, clocks 1, energy NAN). NULL when out of memory. Valid until the next. */
+/* Appends one, zeroed but for kind, job, gpu (server -1, clocks 1, energy NAN). NULL when out of
+ * memory. Valid until the next. */
 struct ws_policy_decision *ws_policy_decide(struct ws_policy_decisions *d,
                                             enum ws_decision_kind kind, int job, int gpu);
 void ws_policy_decisions_deinit(struct ws_policy_decisions *d);
@@ -226,12 +236,13 @@ void ws_policy_explain(const struct ws_policy_snapshot *snap, struct ws_policy_d
 const char *ws_decision_name(enum ws_decision_kind kind);
 
 /* ---- policies ---- */
-struct ws_policy; /* each policy has a struct of its own behind this name */
+struct ws_policy; /* never defined: each policy converts it to a structure of its own */
 
 /* One tunable of a policy, as it stands in policy.d and after `--option`. */
 struct ws_policy_option {
-    const char *name, *fallback,
-        *help; /* "theta", "0.9", "shortest length after readjustment, …" */
+    const char *name;     /* "theta" */
+    const char *fallback; /* "0.9" */
+    const char *help;     /* "shortest length after readjustment, …" */
 };
 
 struct ws_policy_ops {
@@ -239,27 +250,31 @@ struct ws_policy_ops {
     const char *summary;                    /* one line, with the paper */
     const struct ws_policy_option *options; /* ends with a NULL name; NULL: none */
 
-    /* @options: "name=value" strings, NULL at the end; NULL: all defaults. Return: 0, WS_POLICY_E_OPTION with the reason in
-     * @ret_error (what was wrong, what would be right), or negative. */
+    /* @options: "name=value" strings, NULL at the end; NULL: all defaults. Return: 0;
+     * WS_POLICY_E_OPTION, and @ret_error says what was wrong and what would be right; or
+     * negative. */
     int (*make)(struct ws_policy **ret, const char *const *options, char *ret_error,
                 size_t error_bytes);
     void (*free)(struct ws_policy *p); /* NULL ok */
 
-    /* The offline part: allocation of tasks to GPUs, SM sets, priorities. Called before the first decide() and whenever tasks or
-     * GPUs change; @system is borrowed until the next prepare() or free(). Optional. Return: 0, WS_POLICY_E_UNFIT (a task fits
-     * nowhere: @ret_error names it; deciding works all the same), WS_POLICY_E_COST (a cost is missing), or negative. */
+    /* The offline part: allocation of tasks to GPUs, SM sets, priorities. Called before the first
+     * decide() and whenever tasks or GPUs change; @system is borrowed until the next prepare() or
+     * free(). Optional. Return: 0; WS_POLICY_E_UNFIT if a task fits on no GPU (@ret_error names it,
+     * and decide() works all the same); WS_POLICY_E_COST if a cost is missing; or negative. */
     int (*prepare)(struct ws_policy *p, const struct ws_policy_system *system, char *ret_error,
                    size_t error_bytes);
 
-    /* Appends to @ret what is to be done now, in order. May be called again for the same snapshot and answers the same, except
-     * where `once` is set. Must not block. Return: 0 or negative. */
+    /* Appends to @ret what is to be done now, in order. Unless `once` is set, it may be called
+     * again for the same snapshot and gives the same answer. Must not block. Return: 0 or
+     * negative. */
     int (*decide)(struct ws_policy *p, const struct ws_policy_snapshot *snap,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret);
     bool once; /* keeps indexes that follow the events: each event must be given once, in order */
-    bool
-        books; /* a START for a later time is a promise that the policy counts on; else it is asked again then */
-    bool
-        fuses; /* decides WS_DECIDE_FUSE: jobs are its affair from their first launch on, copies before it just go */
+    /* A START for a later time is final. Without this, the policy is asked again at that time. */
+    bool books;
+    /* Decides WS_DECIDE_FUSE. It is asked about a job at its first launch; copies that come before
+     * are carried out without asking. */
+    bool fuses;
     bool parts; /* wants copies and kernels as requests of their own (ws_policy_job.part) */
     bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
@@ -270,13 +285,15 @@ const struct ws_policy_ops *ws_policy_find(const char *name);
 /* All, by name; @ret_n of them. */
 const struct ws_policy_ops *const *ws_policy_all(size_t *ret_n);
 
-/* For make(): the value of option @name: the last "name=value" of @options, else the fallback. NULL: no such option. Borrowed. */
+/* For make(): the value of option @name: the last "name=value" of @options, else the fallback.
+ * NULL: no such option. Borrowed. */
 const char *ws_policy_option_text(const struct ws_policy_option *table, const char *const *options,
                                   const char *name);
 /* For make(): all of @options are in the table. Return: 0 or WS_POLICY_E_OPTION with @ret_error. */
 int ws_policy_options_check(const struct ws_policy_option *table, const char *const *options,
                             char *ret_error, size_t error_bytes);
-/* For make(): the value as a number in [@min, @max]. Return: 0 or WS_POLICY_E_OPTION with @ret_error. */
+/* For make(): the value as a number in [@min, @max]. Return: 0 or WS_POLICY_E_OPTION with
+ * @ret_error. */
 int ws_policy_option_number(const struct ws_policy_option *table, const char *const *options,
                             const char *name, double min, double max, double *ret, char *ret_error,
                             size_t error_bytes);

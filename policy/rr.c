@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rr: time-sliced round robin, as GPUs do between contexts when nobody manages them.
+/* rr: time-sliced round robin, as GPUs do between contexts when nothing schedules them.
  *
- * slice=0 leaves the slicing to the GPU: every job is put on it at once and it cycles through them with its own slices (how the
- * default driver behaves, and what the analysis tsg_rr_* bounds). slice=S > 0 does it here: one job of each GPU runs for S, is
- * taken off, and goes to the end of the line; alone, it just goes on. A turn is taken from the event's timer, so an early timer
- * (for another reason) does not shorten a slice. */
+ * slice=0 leaves the slicing to the GPU: every job is started at once, and the GPU cycles through
+ * them with slices of its own. This is what the default driver does, and what the analyses tsg_rr_*
+ * bound. With slice=S > 0, the policy slices: one job of each GPU runs for S, is preempted, and
+ * goes to the end of the line. A job that is alone keeps running. The end of a turn is stored with
+ * the turn, so that a timer which fires early for another reason does not shorten a slice. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,17 +14,18 @@
 #include "base/alloc.h"
 #include "policy/policy.h"
 
-struct turn {
+struct rr_turn {
     bool any;
     uint64_t job; /* who has the GPU */
     double until;
 };
-struct ws_policy {
+struct rr {
     double slice;
-    struct turn *turns; /* of each GPU */
+    struct rr_turn *turns; /* of each GPU */
     int n_turns;
-    /* Who had a turn last stands last: id → number of the last turn. Grows with the jobs open at once. */
-    struct seen {
+    /* Who had a turn last stands last: id → number of the last turn. Grows with the jobs open at
+     * once. */
+    struct rr_seen {
         uint64_t job, turn;
     } * seen;
     size_t n_seen, cap_seen;
@@ -43,16 +45,17 @@ static int make_rr(struct ws_policy **ret, const char *const *options, char *ret
                                     error_bytes);
     if (r)
         return r;
-    struct ws_policy *p = ws_alloc(sizeof(*p));
+    struct rr *p = ws_alloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
     p->slice = slice;
-    *ret = p;
+    *ret = (struct ws_policy *)p;
     return 0;
 }
 
-static void free_rr(struct ws_policy *p)
+static void free_rr(struct ws_policy *policy)
 {
+    struct rr *p = (struct rr *)policy;
     if (!p)
         return;
     free(p->turns);
@@ -60,9 +63,10 @@ static void free_rr(struct ws_policy *p)
     free(p);
 }
 
-static int prepare_rr(struct ws_policy *p, const struct ws_policy_system *system, char *ret_error,
-                      size_t error_bytes)
+static int prepare_rr(struct ws_policy *policy, const struct ws_policy_system *system,
+                      char *ret_error, size_t error_bytes)
 {
+    struct rr *p = (struct rr *)policy;
     (void)ret_error, (void)error_bytes;
     free(p->turns);
     p->turns = ws_alloc_array(system->n_gpus > 0 ? (size_t)system->n_gpus : 1, sizeof(*p->turns));
@@ -70,7 +74,7 @@ static int prepare_rr(struct ws_policy *p, const struct ws_policy_system *system
     return p->turns ? 0 : -ENOMEM;
 }
 
-static struct seen *seen_of(struct ws_policy *p, uint64_t job)
+static struct rr_seen *seen_of(struct rr *p, uint64_t job)
 {
     for (size_t i = 0; i < p->n_seen; i++)
         if (p->seen[i].job == job)
@@ -79,7 +83,7 @@ static struct seen *seen_of(struct ws_policy *p, uint64_t job)
 }
 
 /* Forgets jobs that are gone, and makes room for all that are there. */
-static int tidy(struct ws_policy *p, const struct ws_policy_snapshot *s)
+static int tidy(struct rr *p, const struct ws_policy_snapshot *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_seen; i++)
@@ -109,7 +113,8 @@ static int put_on(const struct ws_policy_snapshot *s, int job, int gpu,
     return 0;
 }
 
-/* Jobs belong to GPUs by what they were given, new ones in turn; but one whose data is on a GPU alike where no more runs stays there. */
+/* The GPU of a job. New jobs are dealt out in turn, except that a job stays where its data is if
+ * that GPU is equivalent and no busier. */
 static int gpu_of(const struct ws_policy_snapshot *s, int job)
 {
     int g = s->jobs[job].gpu, n = s->system->n_gpus;
@@ -118,10 +123,10 @@ static int gpu_of(const struct ws_policy_snapshot *s, int job)
     return ws_policy_stay(s, &s->jobs[job], (int)(s->jobs[job].seq % (uint64_t)n));
 }
 
-static int decide_gpu(struct ws_policy *p, const struct ws_policy_snapshot *s, int gpu,
+static int decide_gpu(struct rr *p, const struct ws_policy_snapshot *s, int gpu,
                       struct ws_policy_decisions *ret)
 {
-    struct turn *t = &p->turns[gpu];
+    struct rr_turn *t = &p->turns[gpu];
     int current = -1, next = -1;
     uint64_t next_turn = UINT64_MAX;
     for (int j = 0; j < s->n_jobs; j++) {
@@ -131,7 +136,7 @@ static int decide_gpu(struct ws_policy *p, const struct ws_policy_snapshot *s, i
             current = j;
             continue;
         }
-        struct seen *seen = seen_of(p, s->jobs[j].id);
+        struct rr_seen *seen = seen_of(p, s->jobs[j].id);
         uint64_t turn = seen ? seen->turn : 0; /* new ones first, of those the earliest */
         if (turn < next_turn) {
             next = j;
@@ -160,22 +165,23 @@ static int decide_gpu(struct ws_policy *p, const struct ws_policy_snapshot *s, i
         return r;
     ws_policy_explain(s, &ret->v[ret->n - 1], "task %d: its turn of %g ms begins",
                       s->system->tasks[s->jobs[next].task].id, p->slice);
-    struct seen *seen = seen_of(p, s->jobs[next].id);
+    struct rr_seen *seen = seen_of(p, s->jobs[next].id);
     if (!seen) {
         seen = &p->seen[p->n_seen++];
         seen->job = s->jobs[next].id;
     }
     seen->turn = ++p->turn;
-    *t = (struct turn){.any = true, .job = s->jobs[next].id, .until = s->now + p->slice};
+    *t = (struct rr_turn){.any = true, .job = s->jobs[next].id, .until = s->now + p->slice};
     if (!(d = ws_policy_decide(ret, WS_DECIDE_TIMER, -1, gpu)))
         return -ENOMEM;
     d->at = t->until;
     return 0;
 }
 
-static int decide(struct ws_policy *p, const struct ws_policy_snapshot *s,
+static int decide(struct ws_policy *policy, const struct ws_policy_snapshot *s,
                   const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct rr *p = (struct rr *)policy;
     (void)event;
     int r = 0;
     if (p->slice > 0) {

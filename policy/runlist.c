@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two forms of GCAPS's run-list update, slips and all. Where they go wrong:
+/* Two published forms of GCAPS's run-list update, with their errors:
  *
- *   a newcomer of real-time priority that finds only best effort moves just one of them away (Algorithm 1);
- *   the end of a task with no real-time one pending makes running := pending, so best-effort tasks still running are thrown off
- *   for good (both; the driver only where no real-time task stays);
- *   the end of a task that is not the listed one promotes a pending one, which joins (Algorithm 1) or replaces (driver) the
- *   listed one; replaced, that one stands in neither set and never goes on;
- *   an end does not take its own task out of pending (Algorithm 1), or only where no real-time one is pending (driver);
- *   a task that begins while it still stands in running by such a slip leaves running for pending (driver), so that the list may
- *   be empty while tasks wait;
- *   equal priorities go by number, not by arrival. */
+ * - A new real-time task that finds only best-effort tasks running removes just one of them
+ *   (Algorithm 1).
+ * - If a task ends and no real-time task is pending, running := pending, so that best-effort tasks
+ *   which still run are removed for good (both forms; the driver only if no real-time task
+ *   remains).
+ * - If a task ends that is not the listed one, a pending task is promoted. It joins the listed one
+ *   (Algorithm 1) or replaces it (driver). A task that was replaced is in neither set and never
+ *   runs again.
+ * - A task that ends stays in pending (Algorithm 1; the driver removes it only if no real-time task
+ *   is pending). If a task begins while it is still in running by such an error, it moves from
+ *   running to pending (driver), so that the list may be empty while tasks wait.
+ * - Equal priorities are served by number, not by arrival. */
 #include "config.h"
 
 #include <errno.h>
@@ -36,7 +39,8 @@ const char *ws_runlist_form_name(enum ws_runlist_form form)
     return form == WS_RUNLIST_ALG1 ? "Algorithm 1 as printed" : "the driver patch";
 }
 
-/* The first of highest priority in running (@pending: in pending, real-time ones only); -1: none. */
+/* The first of highest priority in running (@pending: in pending, real-time ones only); -1:
+ * none. */
 static int highest(const struct ws_runlist *l, bool pending)
 {
     int best = -1;

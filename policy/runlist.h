@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/runlist.h - the run list of GCAPS as it was published: Algorithm 1 as printed, and the authors' driver patch. Both keep
- * two sets, running and pending, and err where policy/gcaps.c does not; kept to show the difference and to reproduce it.
- * Threads: none. Errors: base/error.h. */
+/* policy/runlist.h - the run list of GCAPS as it was published: Algorithm 1 as printed, and the
+ * authors' driver patch. Both keep two sets, running and pending, and err where policy/gcaps.c does
+ * not; kept to show the difference and to reproduce it. Threads: none. Errors: base/error.h. */
 #ifndef WS_POLICY_RUNLIST_H
 #define WS_POLICY_RUNLIST_H
 
@@ -18,8 +18,8 @@ struct ws_runlist_task {
 };
 struct ws_runlist {
     enum ws_runlist_form form;
-    struct ws_runlist_task
-        *tasks; /* the order is the order of TSG numbers, which decides between equals */
+    /* The order is the order of TSG numbers, which decides between equals */
+    struct ws_runlist_task *tasks;
     int n_tasks;
 };
 #define WS_RUNLIST_NULL ((struct ws_runlist){0})
@@ -32,9 +32,5 @@ void ws_runlist_begin(struct ws_runlist *l, int t);
 /* Task @t closes it. */
 void ws_runlist_end(struct ws_runlist *l, int t);
 const char *ws_runlist_form_name(enum ws_runlist_form form);
-
-struct ws_policy_task; /* policy/policy.h */
-/* Priority of a task's GPU work under GCAPS: its own one for the GPU if it has one; best effort: 0. */
-int ws_gcaps_priority(const struct ws_policy_task *t);
 
 #endif

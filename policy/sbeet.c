@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sBEET on each GPU for itself, without migration: tasks belong to GPUs by Alg. 1 of sBEET-mg (`sbeet`, which on one GPU is the
- * scheduler of RTSS 2021; `mg-sbeet` is the name that the authors' program gives it on several) or by a bin packer.
- * A full GPU is waited for; on an idle one the best configuration runs even if it will be late. */
+/* sBEET on each GPU for itself, without migration: tasks belong to GPUs by Alg. 1 of sBEET-mg
+ * (`sbeet`, which on one GPU is the scheduler of RTSS 2021; `mg-sbeet` is the name that the
+ * authors' program gives it on several) or by a bin packer. A full GPU is waited for; on an idle
+ * one the best configuration runs even if it will be late. */
 #include "config.h"
 
 #include "policy/sbeet_core.h"
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     int k = ws_sbeet_own_gpu(p, task, deadline);
     bool found, own;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy/sbeet.h - what the offline part of a policy of the sBEET family decided, for reports and checks. Threads: as the policy. */
+/* policy/sbeet.h - what the offline part of a policy of the sBEET family decided, for reports and
+ * checks. Threads: as the policy. */
 #ifndef WS_POLICY_SBEET_H
 #define WS_POLICY_SBEET_H
 

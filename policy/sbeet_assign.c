@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The offline part of the sBEET family: which GPU a task belongs to.
+/* The offline part of the sBEET family: to which GPU a task belongs.
  *
- * Alg. 1 of sBEET-mg, as its authors' code runs it: tasks in order of priority go to their cheapest GPU that their mean
- * utilisation over 1…limit SMs still fits on; one that fits nowhere goes where that sum is least, and is there counted with its
- * energy-optimal SM count. (The paper prints the GPUs in the opposite order, and tests the utilisation at that count.)
+ * Alg. 1 of sBEET-mg, as its authors' program runs it, takes the tasks in order of priority. A task
+ * goes to the GPU that costs it the least energy among those where its mean utilisation over
+ * 1…limit SMs still fits. If it fits on none, it goes to the GPU whose sum of utilisations is
+ * least, and counts there with its energy-optimal number of SMs. (The paper prints the GPUs in the
+ * opposite order, and tests the utilisation at that number.)
  *
- * The bin packers take tasks by decreasing stated utilisation into bins of capacity 1, whatever the GPU. */
+ * The bin packers take the tasks by decreasing stated utilisation. Each GPU is a bin of capacity
+ * 1. */
 #include "config.h"
 
 #include <float.h>
@@ -24,14 +27,14 @@ static struct ws_energy_kernel kernel_of(const struct ws_policy_cost *c)
 }
 
 /* Work that comes at no known rate loads nothing. */
-static double mean_utilization(const struct ws_policy *p, int task, int gpu)
+static double mean_utilization(const struct ws_sbeet *p, int task, int gpu)
 {
     double period = p->sys->tasks[task].period;
     struct ws_energy_kernel k = kernel_of(ws_sbeet_item(p, task, gpu)->cost);
     return period > 0 ? ws_energy_mean_utilization(&k, p->gpus[gpu].limit, period) : 0;
 }
 
-static double optimal_utilization(const struct ws_policy *p, int task, int gpu)
+static double optimal_utilization(const struct ws_sbeet *p, int task, int gpu)
 {
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, gpu);
     double period = p->sys->tasks[task].period;
@@ -39,7 +42,7 @@ static double optimal_utilization(const struct ws_policy *p, int task, int gpu)
     return period > 0 ? ws_energy_utilization(&k, it->m_opt, period) : 0;
 }
 
-static void assign_alg1(struct ws_policy *p, double *load)
+static void assign_alg1(struct ws_sbeet *p, double *load)
 {
     for (int i = 0; i < p->sys->n_tasks; i++) {
         const int *rank = &p->rank[(size_t)i * (size_t)p->sys->n_gpus];
@@ -71,7 +74,7 @@ static void assign_alg1(struct ws_policy *p, double *load)
 }
 
 /* What the user states; else the mean utilisation on the largest GPU where the cost is known. */
-static double stated_utilization(const struct ws_policy *p, int task)
+static double stated_utilization(const struct ws_sbeet *p, int task)
 {
     const struct ws_policy_task *t = &p->sys->tasks[task];
     if (t->utilization > 0)
@@ -82,7 +85,7 @@ static double stated_utilization(const struct ws_policy *p, int task)
     return 0;
 }
 
-static int choose_bin(const struct ws_policy *p, int task, double u, const double *load)
+static int choose_bin(const struct ws_sbeet *p, int task, double u, const double *load)
 {
     int best = -1;
     for (int k = 0; k < p->sys->n_gpus; k++) {
@@ -106,7 +109,7 @@ static int choose_bin(const struct ws_policy *p, int task, double u, const doubl
     return best;
 }
 
-static int assign_bins(struct ws_policy *p, double *load, char *ret_error, size_t error_bytes)
+static int assign_bins(struct ws_sbeet *p, double *load, char *ret_error, size_t error_bytes)
 {
     int n = p->sys->n_tasks, r = 0;
     double *u = ws_alloc_array((size_t)WS_MAX(n, 1), sizeof(*u));
@@ -140,7 +143,7 @@ static int assign_bins(struct ws_policy *p, double *load, char *ret_error, size_
     return r;
 }
 
-int ws_sbeet_assign(struct ws_policy *p, char *ret_error, size_t error_bytes)
+int ws_sbeet_assign(struct ws_sbeet *p, char *ret_error, size_t error_bytes)
 {
     double *load = ws_alloc_array((size_t)WS_MAX(p->sys->n_gpus, 1), sizeof(*load));
     int r = 0;

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The sBEET family: one pass over the ready jobs.
+/* The sBEET family: each call of decide() is one pass over the ready jobs.
  *
- * Every call makes a picture of the GPUs from the snapshot, takes the ready jobs in order of priority and arrival from a heap,
- * and asks the policy's rule where each goes; what a decision places is in the picture of the next. The pass ends when all GPUs are
- * full: a GPU is full with all slots or all its SMs taken. A task's job never runs beside an earlier one of the same task. A job that
- * waits reserves nothing: ones of lower priority are still offered the GPUs.
+ * How a pass works. load() copies the state of all GPUs from the snapshot: which slots and SMs are
+ * taken, and until when. gather_ready() puts the ready jobs into a heap, ordered by priority and
+ * then by arrival. For each job in that order, the policy's rule (struct ws_sbeet_rule) chooses a
+ * configuration: a GPU, a number of SMs and a start. place() enters the chosen configuration into
+ * the copied state, so that the next job of the pass sees it. The pass ends when the heap is empty
+ * or when every GPU is full. A GPU is full when all its slots or all its SMs are taken.
  *
- * Two notions of "busy": for prices and for the schedule of coming jobs, a job is over when its kernel ends (ge); its slot and
- * SMs are taken until its results are copied (fin).
+ * Rules that hold for the whole family:
+ * 1. A job never runs beside an earlier job of the same task.
+ * 2. A job that waits reserves nothing. Jobs of lower priority are still offered the GPUs.
+ * 3. A job has two ends. For prices, and for the schedule of jobs to come, it ends when its kernel
+ *    ends (`ge`). Its slot and its SMs are taken until its results have been copied to the host
+ *    (`fin`).
  *
- * All buffers are made in prepare(), but for the heap, which grows with the number of jobs. */
+ * The file follows the pass: options; prepare(), which allocates all buffers except the heap of
+ * ready jobs; configurations and their prices; the schedule of jobs to come, which decides whether
+ * a configuration is feasible; choosing SMs on one GPU; choosing the GPU for a task that has one;
+ * the pass itself. */
 #include "config.h"
 
 #include <math.h>
@@ -110,16 +119,22 @@ int ws_sbeet_make(struct ws_policy **ret, const struct ws_sbeet_rule *rule,
     int r = read_options(&f, table, options, ret_error, error_bytes);
     if (r)
         return r;
-    struct ws_policy *p = ws_alloc(sizeof(*p));
+    struct ws_sbeet *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);
     p->rule = rule;
     p->forms = f;
-    *ret = p;
+    *ret = (struct ws_policy *)p;
     return 0;
 }
 
-static void release(struct ws_policy *p)
+/* The object behind a policy that ws_sbeet_make() made. */
+static struct ws_sbeet *sbeet_of(struct ws_policy *policy)
+{
+    return (struct ws_sbeet *)policy;
+}
+
+static void release(struct ws_sbeet *p)
 {
     free(p->gpus);
     free(p->slots);
@@ -133,11 +148,12 @@ static void release(struct ws_policy *p)
     free(p->running);
     free(p->future);
     free(p->ready);
-    *p = (struct ws_policy){.rule = p->rule, .forms = p->forms};
+    *p = (struct ws_sbeet){.rule = p->rule, .forms = p->forms};
 }
 
-void ws_sbeet_free(struct ws_policy *p)
+void ws_sbeet_free(struct ws_policy *policy)
 {
+    struct ws_sbeet *p = sbeet_of(policy);
     if (!p)
         return;
     release(p);
@@ -156,7 +172,7 @@ static struct ws_energy_kernel kernel_of(const struct ws_policy_cost *c)
                                      .dyn_w_per_sm = c->dyn_w_per_sm};
 }
 
-static int allocate(struct ws_policy *p, const struct ws_policy_system *s)
+static int allocate(struct ws_sbeet *p, const struct ws_policy_system *s)
 {
     size_t n = (size_t)WS_MAX(s->n_tasks, 1), k = (size_t)WS_MAX(s->n_gpus, 1);
     p->gpus = ws_alloc_array(k, sizeof(*p->gpus));
@@ -175,8 +191,9 @@ static int allocate(struct ws_policy *p, const struct ws_policy_system *s)
                : ws_raise(-ENOMEM);
 }
 
-/* Costs, energy-optimal SM counts and the ranking of GPUs for one task. Return: whether any cost is known. */
-static bool prepare_task(struct ws_policy *p, int task, double *energy, int *order)
+/* Costs, energy-optimal SM counts and the ranking of GPUs for one task. Return: whether any cost is
+ * known. */
+static bool prepare_task(struct ws_sbeet *p, int task, double *energy, int *order)
 {
     const struct ws_policy_system *s = p->sys;
     int n = 0;
@@ -200,7 +217,7 @@ static bool prepare_task(struct ws_policy *p, int task, double *energy, int *ord
     return n > 0;
 }
 
-static void list_homes(struct ws_policy *p)
+static void list_homes(struct ws_sbeet *p)
 {
     int n = 0;
     for (int k = 0; k < p->sys->n_gpus; k++) {
@@ -212,9 +229,10 @@ static void list_homes(struct ws_policy *p)
     p->at_first[p->sys->n_gpus] = n;
 }
 
-int ws_sbeet_prepare(struct ws_policy *p, const struct ws_policy_system *s, char *ret_error,
+int ws_sbeet_prepare(struct ws_policy *policy, const struct ws_policy_system *s, char *ret_error,
                      size_t error_bytes)
 {
+    struct ws_sbeet *p = sbeet_of(policy);
     release(p);
     int r = allocate(p, s);
     if (r)
@@ -250,7 +268,7 @@ int ws_sbeet_prepare(struct ws_policy *p, const struct ws_policy_system *s, char
 
 /* ---- configurations and prices ---- */
 
-struct ws_sbeet_config ws_sbeet_configure(const struct ws_policy *p, int task, double deadline,
+struct ws_sbeet_config ws_sbeet_configure(const struct ws_sbeet *p, int task, double deadline,
                                           int gpu, int n_sm, double start)
 {
     const struct ws_policy_cost *cost = ws_sbeet_item(p, task, gpu)->cost;
@@ -266,15 +284,18 @@ struct ws_sbeet_config ws_sbeet_configure(const struct ws_policy *p, int task, d
     return c;
 }
 
-/* How long a kernel that ends at @ge counts from @from on: in samples, or in time. */
-static double span(const struct ws_policy *p, double ge, double from, double length)
+/* How much of the window of @length that begins at @from a kernel takes that ends at @ge. In
+ * samples where power is sampled, otherwise in time. */
+static double span(const struct ws_sbeet *p, double ge, double from, double length)
 {
     double end = p->forms.sample > 0 ? ceil(ge / p->forms.sample) : ge;
     return ws_lesser(ws_greater(end - from, 0), length);
 }
 
-/* One GPU: the kernels end one after another; between two ends the power is constant. */
-static double price_gpu(const struct ws_policy *p, int k, double from, double length,
+/* The energy of GPU @k in the window, with what runs there and @c, unless NULL, beside it. Kernels
+ * end one after another, and between two ends the power is constant, so the sum goes from end to
+ * end. */
+static double price_gpu(const struct ws_sbeet *p, int k, double from, double length,
                         const struct ws_sbeet_config *c)
 {
     const struct ws_sbeet_gpu *g = &p->gpus[k];
@@ -305,7 +326,7 @@ static double price_gpu(const struct ws_policy *p, int k, double from, double le
     return sum;
 }
 
-double ws_sbeet_price(const struct ws_policy *p, double from, double to,
+double ws_sbeet_price(const struct ws_sbeet *p, double from, double to,
                       const struct ws_sbeet_config *c)
 {
     struct ws_sbeet_config there;
@@ -326,7 +347,10 @@ double ws_sbeet_price(const struct ws_policy *p, double from, double to,
     return sum * scale + (c ? c->move_mj : 0);
 }
 
-/* ---- the schedule of coming jobs ---- */
+/* ---- the schedule of jobs to come ----
+ *
+ * A configuration is feasible only if the jobs that are released while it runs still meet their
+ * deadlines. Their releases follow from offset and period of the tasks that belong to the GPU. */
 
 static bool sooner(const void *arg, const struct ws_sbeet_future *a,
                    const struct ws_sbeet_future *b)
@@ -337,8 +361,9 @@ static bool sooner(const void *arg, const struct ws_sbeet_future *a,
 
 WS_HEAP(future_heap, struct ws_sbeet_future, const void *, sooner)
 
-/* The first release of @task whose input is there at @now or later (n ≥ 0, releases at offset + n·period). False: not before @end. */
-static bool first_release(const struct ws_policy *p, int task, double h2d, double end,
+/* The first release of @task whose input has been copied at p->now or later. Releases are at offset
+ * + n·period, n ≥ 0. Returns false if the input of that release has not been copied before @end. */
+static bool first_release(const struct ws_sbeet *p, int task, double h2d, double end,
                           struct ws_sbeet_future *ret)
 {
     const struct ws_policy_task *t = &p->sys->tasks[task];
@@ -351,8 +376,10 @@ static bool first_release(const struct ws_policy *p, int task, double h2d, doubl
     return ret->release + h2d < end;
 }
 
-/* Coming jobs in a queue behind the one that has all of the GPU until @t: each gets all of it. */
-static bool queue_in_time(const struct ws_policy *p, const struct ws_sbeet_future *q, double *t,
+/* Appends @q to the queue of jobs behind one that has the whole GPU until @t. Each job in the queue
+ * gets the whole GPU in its turn. Moves
+ * @t to the end of the kernel. Returns whether the job meets its deadline. */
+static bool queue_in_time(const struct ws_sbeet *p, const struct ws_sbeet_future *q, double *t,
                           int gpu)
 {
     double deadline = p->sys->tasks[q->task].deadline;
@@ -362,7 +389,8 @@ static bool queue_in_time(const struct ws_policy *p, const struct ws_sbeet_futur
     return !(deadline > 0) || !(c.fin > q->release + deadline);
 }
 
-static bool in_time_by_task(const struct ws_policy *p, const struct ws_sbeet_config *c)
+/* The released C++ program's order: all coming jobs of one task, then those of the next. */
+static bool in_time_by_task(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
 {
     double t = c->ge;
     for (int i = p->at_first[c->gpu]; i < p->at_first[c->gpu + 1]; i++) {
@@ -378,7 +406,9 @@ static bool in_time_by_task(const struct ws_policy *p, const struct ws_sbeet_con
     return true;
 }
 
-static int gather(const struct ws_policy *p, const struct ws_sbeet_config *c)
+/* Fills the heap p->future with the next release of each task of the GPU that comes while @c runs.
+ * Returns their number. */
+static int gather(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
 {
     int n = 0;
     for (int i = p->at_first[c->gpu]; i < p->at_first[c->gpu + 1]; i++) {
@@ -391,8 +421,9 @@ static int gather(const struct ws_policy *p, const struct ws_sbeet_config *c)
     return n;
 }
 
-/* Takes the earliest coming job off the heap and puts in the task's next. Return: jobs left in the heap. */
-static int next_future(const struct ws_policy *p, const struct ws_sbeet_config *c, int n,
+/* Takes the earliest job from the heap of @n jobs and inserts the task's next release. Returns the
+ * number of jobs in the heap. */
+static int next_future(const struct ws_sbeet *p, const struct ws_sbeet_config *c, int n,
                        struct ws_sbeet_future *ret)
 {
     const struct ws_sbeet_future q = p->future[0];
@@ -408,7 +439,9 @@ static int next_future(const struct ws_policy *p, const struct ws_sbeet_config *
     return n;
 }
 
-static bool in_time_behind(const struct ws_policy *p, const struct ws_sbeet_config *c)
+/* Whether the jobs that come while @c has the whole GPU meet their deadlines when they run after
+ * it. */
+static bool in_time_behind(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
 {
     if (p->forms.by_task)
         return in_time_by_task(p, c);
@@ -422,62 +455,83 @@ static bool in_time_behind(const struct ws_policy *p, const struct ws_sbeet_conf
     return true;
 }
 
-/* RTSS 2021, Alg. 2, as evidently meant: coming jobs go one after another into the partition that becomes free first, with what SMs
- * are free then and no more than are best for energy, until the window is over. */
-static bool in_time_beside(const struct ws_policy *p, const struct ws_sbeet_config *c)
-{
-    enum { MAX_PARTITIONS = 8 };
-    const struct ws_sbeet_gpu *g = &p->gpus[c->gpu];
+enum { MAX_PARTITIONS = 8 };
+
+/* The SMs of a GPU as Alg. 2 divides them: each partition is busy with n_sm SMs until ge. */
+struct partitions {
     struct {
         double ge;
         int n_sm;
-    } part[MAX_PARTITIONS] = {{c->ge, c->n_sm}};
-    int n_parts = 1;
-    for (int i = 0; i < g->n_slots && n_parts < MAX_PARTITIONS; i++)
+    } v[MAX_PARTITIONS];
+    int n;
+};
+
+/* What runs on @c's GPU, and @c, each in a partition; slots that are free are partitions without
+ * SMs. */
+static struct partitions divide(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
+{
+    const struct ws_sbeet_gpu *g = &p->gpus[c->gpu];
+    struct partitions x = {.v = {{c->ge, c->n_sm}}, .n = 1};
+    for (int i = 0; i < g->n_slots && x.n < MAX_PARTITIONS; i++)
         if (p->slots[g->first + i].task >= 0) {
-            part[n_parts].ge = p->slots[g->first + i].ge;
-            part[n_parts++].n_sm = p->slots[g->first + i].n_sm;
+            x.v[x.n].ge = p->slots[g->first + i].ge;
+            x.v[x.n++].n_sm = p->slots[g->first + i].n_sm;
         }
-    for (; n_parts < WS_MIN(g->n_slots, MAX_PARTITIONS); n_parts++) {
-        part[n_parts].ge = p->now;
-        part[n_parts].n_sm = 0;
+    for (; x.n < WS_MIN(g->n_slots, MAX_PARTITIONS); x.n++) {
+        x.v[x.n].ge = p->now;
+        x.v[x.n].n_sm = 0;
     }
+    return x;
+}
+
+/* The partition that becomes free first and then finds at least one SM free; if another kernel has
+ * all SMs at that time, the next partition is looked at. @most: SMs wanted; @ret_n_sm: SMs to be
+ * had. Returns -1 if there is none. */
+static int first_free(const struct partitions *x, int limit, int most, int *ret_n_sm)
+{
+    double after = -INFINITY;
+    for (;;) {
+        int at = -1, taken = 0;
+        for (int i = 0; i < x->n; i++)
+            if (x->v[i].ge > after && (at < 0 || x->v[i].ge < x->v[at].ge))
+                at = i;
+        if (at < 0)
+            return -1;
+        after = x->v[at].ge;
+        for (int i = 0; i < x->n; i++)
+            taken += x->v[i].ge > after ? x->v[i].n_sm : 0;
+        *ret_n_sm = WS_MAX(WS_MIN(limit - taken, most), 0);
+        if (*ret_n_sm)
+            return at;
+    }
+}
+
+/* Whether the jobs that come while @c runs on a part of its GPU meet their deadlines beside it.
+ * This is Alg. 2 of RTSS 2021 as it is evidently meant: each coming job goes into the partition
+ * that becomes free first, with the SMs that are free then, but with no more than are best for its
+ * energy, until @c's kernel has ended. */
+static bool in_time_beside(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
+{
+    struct partitions x = divide(p, c);
     struct ws_sbeet_future q;
     for (int n = gather(p, c); n;) {
         n = next_future(p, c, n, &q);
         const struct ws_sbeet_item *it = ws_sbeet_item(p, q.task, c->gpu);
-        int at = -1, m = 0;
-        double t_next = INFINITY, after = -INFINITY;
-        while (
-            !m) { /* where all SMs are taken when a partition becomes free, the next one is waited for */
-            at = -1;
-            for (int i = 0; i < n_parts; i++)
-                if (part[i].ge > after && (at < 0 || part[i].ge < part[at].ge))
-                    at = i;
-            if (at < 0)
-                return true;
-            t_next = part[at].ge;
-            int taken = 0;
-            for (int i = 0; i < n_parts; i++)
-                taken += part[i].ge > t_next ? part[i].n_sm : 0;
-            m = WS_MIN(g->limit - taken, it->m_opt);
-            m = WS_MAX(m, 0);
-            after = t_next;
-        }
-        if (t_next >= c->ge)
+        int m = 0, at = first_free(&x, p->gpus[c->gpu].limit, it->m_opt, &m);
+        if (at < 0 || x.v[at].ge >= c->ge)
             return true;
-        struct ws_sbeet_config cq = ws_sbeet_configure(
-            p, q.task, INFINITY, c->gpu, m, ws_greater(t_next - it->cost->h2d, q.release));
+        double start = ws_greater(x.v[at].ge - it->cost->h2d, q.release);
+        struct ws_sbeet_config cq = ws_sbeet_configure(p, q.task, INFINITY, c->gpu, m, start);
         double deadline = p->sys->tasks[q.task].deadline;
         if (deadline > 0 && cq.fin > q.release + deadline)
             return false;
-        part[at].ge = cq.ge;
-        part[at].n_sm = m;
+        x.v[at].ge = cq.ge;
+        x.v[at].n_sm = m;
     }
     return true;
 }
 
-bool ws_sbeet_feasible(const struct ws_policy *p, const struct ws_sbeet_config *c)
+bool ws_sbeet_feasible(const struct ws_sbeet *p, const struct ws_sbeet_config *c)
 {
     const struct ws_sbeet_gpu *g = &p->gpus[c->gpu];
     bool in_time = c->fin <= c->deadline;
@@ -488,8 +542,10 @@ bool ws_sbeet_feasible(const struct ws_policy *p, const struct ws_sbeet_config *
 
 /* ---- sBEET on one GPU ---- */
 
-/* The cheapest feasible SM count of an idle GPU; the cheapest of all where none is. */
-static bool on_idle_gpu(struct ws_policy *p, int task, double deadline, int gpu,
+/* Chooses the number of SMs on an idle GPU: of the feasible ones the one that takes the least
+ * energy; if none is feasible, the one that takes the least energy of all. Returns whether the
+ * choice is feasible. */
+static bool on_idle_gpu(struct ws_sbeet *p, int task, double deadline, int gpu,
                         struct ws_sbeet_choice *ret)
 {
     struct ws_sbeet_gpu *g = &p->gpus[gpu];
@@ -512,20 +568,23 @@ static bool on_idle_gpu(struct ws_policy *p, int task, double deadline, int gpu,
     return ok;
 }
 
-bool ws_sbeet_on_gpu(struct ws_policy *p, int task, double deadline, int gpu,
+bool ws_sbeet_on_gpu(struct ws_sbeet *p, int task, double deadline, int gpu,
                      struct ws_sbeet_choice *ret, bool *ret_found, bool *ret_own)
 {
+    enum { SMALL_GPU_SMS = 6 }; /* up to here the released scheduler does not divide a GPU */
     const struct ws_sbeet_gpu *g = &p->gpus[gpu];
     *ret_found = *ret_own = false;
     if (!ws_sbeet_item(p, task, gpu)->cost || ws_sbeet_barred(p, gpu))
         return false;
     *ret = (struct ws_sbeet_choice){.energy = NAN, .other_energy = NAN};
-    if (ws_sbeet_idle(g) && g->limit > 6) {
+    if (ws_sbeet_idle(g) && g->limit > SMALL_GPU_SMS) {
         *ret_found = true;
-        p->steady = false; /* what comes moves with the window */
+        p->steady = false; /* which jobs come during the window depends on the time */
         return on_idle_gpu(p, task, deadline, gpu, ret);
     }
-    /* A small idle GPU is given whole; a GPU at work gives what it has left to a job that is over with the others. */
+    /* A small idle GPU is given to the job whole. On a GPU at work, the job gets the SMs that are
+     * left, provided that its kernel ends no later than the last job there, give or take the
+     * tolerance. */
     ret->c = ws_sbeet_configure(p, task, deadline, gpu, g->limit - g->used, p->now);
     p->object = ret->c;
     *ret_own = true;
@@ -543,7 +602,7 @@ bool ws_sbeet_on_gpu(struct ws_policy *p, int task, double deadline, int gpu,
     return ok;
 }
 
-bool ws_sbeet_choose_there(struct ws_policy *p, int task, double deadline, int gpu,
+bool ws_sbeet_choose_there(struct ws_sbeet *p, int task, double deadline, int gpu,
                            struct ws_sbeet_choice *ret)
 {
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, gpu);
@@ -555,7 +614,7 @@ bool ws_sbeet_choose_there(struct ws_policy *p, int task, double deadline, int g
     return true;
 }
 
-bool ws_sbeet_choose_near(struct ws_policy *p, int task, double deadline, int gpu,
+bool ws_sbeet_choose_near(struct ws_sbeet *p, int task, double deadline, int gpu,
                           struct ws_sbeet_choice *ret)
 {
     int best = gpu;
@@ -570,18 +629,19 @@ bool ws_sbeet_choose_near(struct ws_policy *p, int task, double deadline, int gp
 
 /* ---- the job's own GPU ---- */
 
-double ws_sbeet_free_again(const struct ws_policy *p, int x, int m_opt)
+double ws_sbeet_free_again(const struct ws_sbeet *p, int x, int m_opt)
 {
     const struct ws_sbeet_gpu *g = &p->gpus[x];
     const struct ws_sbeet_slot *slots = &p->slots[g->first];
     double after = -INFINITY, t = p->now;
     for (int n = 0; n < g->n_running; n++) {
         int at = -1, busy = 0;
-        for (int i = 0; i < g->n_slots; i++) /* the last of equals */
+        for (int i = 0; i < g->n_slots;
+             i++) /* of kernels that end together, the last in the list */
             if (slots[i].task >= 0 && slots[i].ge > after &&
                 (at < 0 || slots[i].ge <= slots[at].ge))
                 at = i;
-        if (at < 0) /* equals of the one before */
+        if (at < 0) /* all that are left end together with the one before */
             break;
         t = slots[at].fin;
         after = slots[at].ge;
@@ -594,14 +654,16 @@ double ws_sbeet_free_again(const struct ws_policy *p, int x, int m_opt)
     return t;
 }
 
-/* 0: idle, 1: at work, 2: full. */
+/* How busy a GPU is. 0: idle, 1: at work, 2: full. */
 static int business(const struct ws_sbeet_gpu *g)
 {
     return ws_sbeet_full(g) ? 2 : !ws_sbeet_idle(g);
 }
 
-/* Whether @k does as well as @x: it is no busier, or the job ends there no later, the wait on the one side and the move on the other. */
-static bool as_good(const struct ws_policy *p, int task, double deadline, int k, int x)
+/* Whether GPU @k, where the job's data is nearer, serves the job as well as @x: it is no busier, or
+ * the job ends there no later, although it may wait there while it would have to move its data to
+ * @x. */
+static bool as_good(const struct ws_sbeet *p, int task, double deadline, int k, int x)
 {
     const struct ws_sbeet_gpu *a = &p->gpus[k], *b = &p->gpus[x];
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, k);
@@ -619,7 +681,7 @@ static bool as_good(const struct ws_policy *p, int task, double deadline, int k,
     return there.fin <= here.fin;
 }
 
-int ws_sbeet_own_gpu(const struct ws_policy *p, int task, double deadline)
+int ws_sbeet_own_gpu(const struct ws_sbeet *p, int task, double deadline)
 {
     int x = p->home[task];
     for (int k = 0; x >= 0 && p->job && p->job->moves && k < p->sys->n_gpus; k++)
@@ -628,8 +690,9 @@ int ws_sbeet_own_gpu(const struct ws_policy *p, int task, double deadline)
     return x;
 }
 
-bool ws_sbeet_choose_unknown(struct ws_policy *p, int task, double deadline,
-                             struct ws_sbeet_choice *ret)
+/* A job whose cost is known nowhere runs alone on the first idle GPU. */
+static bool choose_unknown(struct ws_sbeet *p, int task, double deadline,
+                           struct ws_sbeet_choice *ret)
 {
     for (int k = 0; k < p->sys->n_gpus; k++)
         if (ws_sbeet_idle(&p->gpus[k])) {
@@ -650,7 +713,8 @@ bool ws_sbeet_choose_unknown(struct ws_policy *p, int task, double deadline,
 
 /* ---- the pass ---- */
 
-static int load(struct ws_policy *p, const struct ws_policy_snapshot *snap)
+/* Copies the state of all GPUs from the snapshot. */
+static int load(struct ws_sbeet *p, const struct ws_policy_snapshot *snap)
 {
     const struct ws_policy_system *s = p->sys;
     size_t n = 0;
@@ -692,7 +756,7 @@ static int load(struct ws_policy *p, const struct ws_policy_snapshot *snap)
     return 0;
 }
 
-static bool all_full(const struct ws_policy *p)
+static bool all_full(const struct ws_sbeet *p)
 {
     for (int k = 0; k < p->sys->n_gpus; k++)
         if (!ws_sbeet_full(&p->gpus[k]))
@@ -710,8 +774,9 @@ static bool before(const struct ws_policy_snapshot *s, const int *a, const int *
 
 WS_HEAP(ready_heap, int, const struct ws_policy_snapshot *, before)
 
-/* Fills p->ready; marks the tasks of all other jobs as running. Return: how many are ready, or negative. */
-static int gather_ready(struct ws_policy *p, const struct ws_policy_snapshot *snap)
+/* Fills p->ready; marks the tasks of all other jobs as running. Return: how many are ready, or
+ * negative. */
+static int gather_ready(struct ws_sbeet *p, const struct ws_policy_snapshot *snap)
 {
     void *v = p->ready;
     if ((size_t)snap->n_jobs > p->cap_ready &&
@@ -729,7 +794,8 @@ static int gather_ready(struct ws_policy *p, const struct ws_policy_snapshot *sn
     return n;
 }
 
-static void place(struct ws_policy *p, const struct ws_sbeet_config *c, struct ws_sm_set *ret_sms)
+/* Enters a chosen configuration into the copied state, and chooses which SMs it gets. */
+static void place(struct ws_sbeet *p, const struct ws_sbeet_config *c, struct ws_sm_set *ret_sms)
 {
     struct ws_sbeet_gpu *g = &p->gpus[c->gpu];
     const struct ws_policy_cost *cost = ws_sbeet_item(p, c->task, c->gpu)->cost;
@@ -762,7 +828,7 @@ static int say_wait(const struct ws_policy_snapshot *snap, int job,
     return 0;
 }
 
-static int start(struct ws_policy *p, const struct ws_policy_snapshot *snap, int job,
+static int start(struct ws_sbeet *p, const struct ws_policy_snapshot *snap, int job,
                  const struct ws_sbeet_choice *choice, struct ws_policy_decisions *ret)
 {
     const struct ws_sbeet_config *c = &choice->c;
@@ -790,9 +856,10 @@ static int start(struct ws_policy *p, const struct ws_policy_snapshot *snap, int
     return 0;
 }
 
-int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
+int ws_sbeet_decide(struct ws_policy *policy, const struct ws_policy_snapshot *snap,
                     const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
+    struct ws_sbeet *p = sbeet_of(policy);
     (void)event; /* whatever happened, the pass is the same */
     int r = load(p, snap);
     ret->steady = !r;
@@ -813,9 +880,9 @@ int ws_sbeet_decide(struct ws_policy *p, const struct ws_policy_snapshot *snap,
             choice.reason = "an earlier job of its task still runs";
             r = say_wait(snap, job, &choice, ret);
         } else if (p->n_rank[j->task] ? p->rule->choose(p, j->task, j->deadline, &choice)
-                                      : ws_sbeet_choose_unknown(p, j->task, j->deadline, &choice)) {
+                                      : choose_unknown(p, j->task, j->deadline, &choice)) {
             r = start(p, snap, job, &choice, ret);
-            p->steady &= !waits; /* who waits was asked before this job was there */
+            p->steady &= !waits; /* jobs that wait were asked before this job was placed */
         } else {
             r = say_wait(snap, job, &choice, ret);
             waits = true;
@@ -834,18 +901,19 @@ bool ws_sbeet_is(const struct ws_policy_ops *ops)
     return ops->decide == ws_sbeet_decide;
 }
 
-int ws_sbeet_home(const struct ws_policy *p, int task)
+int ws_sbeet_home(const struct ws_policy *policy, int task)
 {
-    return p->home[task];
+    return ((const struct ws_sbeet *)policy)->home[task];
 }
 
-int ws_sbeet_optimal_sms(const struct ws_policy *p, int task, int gpu)
+int ws_sbeet_optimal_sms(const struct ws_policy *policy, int task, int gpu)
 {
-    return ws_sbeet_item(p, task, gpu)->m_opt;
+    return ws_sbeet_item((const struct ws_sbeet *)policy, task, gpu)->m_opt;
 }
 
-int ws_sbeet_ranking(const struct ws_policy *p, int task, const int **ret)
+int ws_sbeet_ranking(const struct ws_policy *policy, int task, const int **ret)
 {
+    const struct ws_sbeet *p = (const struct ws_sbeet *)policy;
     *ret = &p->rank[(size_t)task * (size_t)p->sys->n_gpus];
     return p->n_rank[task];
 }

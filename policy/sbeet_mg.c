@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sBEET-mg: multi-GPU scheduling with migration by energy. Source: RTSS 2022, Alg. 1 (sbeet_assign.c) and Alg. 2, in the form that
- * its authors' program runs, with the printed algorithm's slips put right (line 40 calls sBEET for the GPU at hand; the configuration
- * of the minimum is kept; no configuration costs infinity).
+/* sBEET-mg schedules several GPUs, and moves jobs between them if that saves energy. Source: RTSS
+ * 2022, Alg. 1 (sbeet_assign.c) and Alg. 2, in the form that its authors' program runs, with the
+ * errors of the printed algorithm corrected: line 40 calls sBEET for the GPU in question; the
+ * configuration of the minimum is kept; no configuration costs infinity.
  *
- * x is the task's own GPU. Idle: it competes by predicted energy with GPUs that are at work already, where the job would fit beside
- * what runs. Partly used: sBEET for x alone decides. Full: if waiting is in time, the job waits; else the cheapest other GPU where
- * sBEET finds it in time.
+ * x is the GPU to which the task belongs. If x is idle, it competes by predicted energy with the
+ * GPUs that are at work and where the job would fit beside what runs. If x is partly used, sBEET
+ * for x alone decides. If x is full, the job waits if it would still be in time, and else goes to
+ * the cheapest other GPU where sBEET finds a configuration that is in time.
  *
- * Ours: a job whose data lies on a GPU that is as good as x for the rule has that one for x (ws_sbeet_own_gpu()); the time of a move counts
- * in its response and the energy of it in the price of a placement. The authors' jobs copy in all they need wherever they run.
+ * Our extension: if the job's data is on a GPU that serves the rule as well as x, that GPU takes
+ * the place of x (ws_sbeet_own_gpu()). The time of a move counts in the job's response, and its
+ * energy in the price of a placement. The authors' jobs copy in all they need wherever they run.
  *
- * forms.shared_objects is the released slip: the candidates are one object, so that the cheapest one, once found, runs with the
- * configuration of the GPU looked at last. It shows from three GPUs on, and makes things worse. */
+ * forms.shared_objects reproduces an error of the released program: all candidates are one object,
+ * so the cheapest candidate runs with the configuration of the GPU that was looked at last. This
+ * shows with three GPUs and more, and takes more energy. */
 #include "config.h"
 
 #include <math.h>
@@ -25,7 +29,7 @@ struct best {
     int n;
 };
 
-static void offer(const struct ws_policy *p, struct best *b, const struct ws_sbeet_choice *c,
+static void offer(const struct ws_sbeet *p, struct best *b, const struct ws_sbeet_choice *c,
                   double energy, bool own)
 {
     b->n++;
@@ -41,7 +45,7 @@ static void offer(const struct ws_policy *p, struct best *b, const struct ws_sbe
     b->own = own;
 }
 
-static bool take(struct ws_policy *p, const struct best *b, struct ws_sbeet_choice *ret)
+static bool take(struct ws_sbeet *p, const struct best *b, struct ws_sbeet_choice *ret)
 {
     const char *reason = ret->reason;
     if (!b->n)
@@ -56,7 +60,7 @@ static bool take(struct ws_policy *p, const struct best *b, struct ws_sbeet_choi
     return true;
 }
 
-static bool own_gpu_idle(struct ws_policy *p, int task, double deadline, int x,
+static bool own_gpu_idle(struct ws_sbeet *p, int task, double deadline, int x,
                          struct ws_sbeet_choice *ret)
 {
     struct best b = {.second = INFINITY};
@@ -79,7 +83,7 @@ static bool own_gpu_idle(struct ws_policy *p, int task, double deadline, int x,
     return take(p, &b, ret);
 }
 
-static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
+static bool own_gpu_full(struct ws_sbeet *p, int task, double deadline, int x,
                          struct ws_sbeet_choice *ret)
 {
     const struct ws_sbeet_item *it = ws_sbeet_item(p, task, x);
@@ -108,7 +112,7 @@ static bool own_gpu_full(struct ws_policy *p, int task, double deadline, int x,
     return take(p, &b, ret);
 }
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     int x = ws_sbeet_own_gpu(p, task, deadline);
     bool found, own;

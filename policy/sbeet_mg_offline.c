@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sBEET-mg's offline distribution alone: each job on its own GPU with its energy-optimal SM count, or it waits.
- * Source: RTSS 2022, Alg. 1 and VI ("sBEET-mg Offline Only"). */
+/* sBEET-mg's offline distribution alone: each job on its own GPU with its energy-optimal SM count,
+ * or it waits. Source: RTSS 2022, Alg. 1 and VI ("sBEET-mg Offline Only"). */
 #include "config.h"
 
 #include "policy/sbeet_core.h"
 
-static bool choose(struct ws_policy *p, int task, double deadline, struct ws_sbeet_choice *ret)
+static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbeet_choice *ret)
 {
     int k = ws_sbeet_own_gpu(p, task, deadline);
     if (k < 0 || ws_sbeet_full(&p->gpus[k]) ||

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* STGM (RTCSA 2019): spatio-temporal GPU management. Each task has a fixed set of SMs; kernels on disjoint sets run side by side,
- * kernels that share an SM strictly in order of arrival; copies go one at a time for each copy engine, in order of arrival.
+/* STGM (RTCSA 2019): spatio-temporal GPU management. Each task has a fixed set of SMs; kernels on
+ * disjoint sets run side by side, kernels that share an SM strictly in order of arrival; copies go
+ * one at a time for each copy engine, in order of arrival.
  *
- * One pass over the requests in order of arrival keeps the union of the SMs of all earlier requests, running or waiting; a kernel
- * starts if its set does not meet that union. So nobody overtakes an earlier request that shares an SM with it, also where that
- * one waits itself (letting it overtake would make the other's wait unbounded). The price are chains: a kernel may wait for one
- * with which it shares nothing. The paper's Lemma 2 does not count them; the safe form of the analysis does, and where sharing is
- * transitive (equal or disjoint sets) there are none.
+ * One pass over the requests in order of arrival keeps the union of the SMs of all earlier
+ * requests, running or waiting; a kernel starts if its set does not meet that union. So nobody
+ * overtakes an earlier request that shares an SM with it, also where that one waits itself (letting
+ * it overtake would make the other's wait unbounded). The price are chains: a kernel may wait for
+ * one with which it shares nothing. The paper's Lemma 2 does not count them; the safe form of the
+ * analysis does, and where sharing is transitive (equal or disjoint sets) there are none.
  *
- * A job is one request (ws_policy_job.part says which: copy in, kernel, copy out), .seq its order of receipt. The lemmas need at
- * most one open request of a task. The client's thread runs at the top priority while its GPU segment is open (ops.boost). */
+ * A job is one request (ws_policy_job.part says which: copy in, kernel, copy out), .seq its order
+ * of receipt. The lemmas need at most one open request of a task. The client's thread runs at the
+ * top priority while its GPU segment is open (ops.boost). */
 #include "config.h"
 
 #include <errno.h>
@@ -53,7 +56,8 @@ static bool is_kernel(const struct ws_policy_job *j)
     return j->part == WS_PART_KERNEL;
 }
 
-/* Tasks are dealt to GPUs once and for all, as their SM sets are; but one whose data is on a GPU alike where no more runs stays there. */
+/* A task has one GPU for good, as it has one SM set, except that it stays where its data is if that
+ * GPU is equivalent and no busier. */
 static int gpu_of(const struct ws_policy_snapshot *s, int job)
 {
     int g = s->jobs[job].gpu, n = s->system->n_gpus;

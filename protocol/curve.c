@@ -17,7 +17,7 @@ bool ws_curve_is_key(const char *text)
 static int read_lines(FILE *f, struct ws_curve_keys *ret, unsigned *ret_line)
 {
     char line[256], word[16], key[128], more[2];
-    for (*ret_line = 1; fgets(line, sizeof line, f); ++*ret_line) {
+    for (*ret_line = 1; fgets(line, sizeof(line), f); ++*ret_line) {
         int n = sscanf(line, "%15s %127s %1s", word, key, more);
         if (n <= 0 || word[0] == '#')
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/curve.h - keys of ZeroMQ's CURVE (z85 text, 40 characters), as both ends of tcp:// keep them in files.
- * A key file has lines "public KEY" and "secret KEY"; '#' begins a comment. One without a secret line is for others to have.
- * Threads: any. */
+/* protocol/curve.h - keys of ZeroMQ's CURVE (z85 text, 40 characters), as both ends of tcp:// keep
+ * them in files. A key file has lines "public KEY" and "secret KEY"; '#' begins a comment. One
+ * without a secret line is for others to have. Threads: any. */
 #ifndef WS_PROTOCOL_CURVE_H
 #define WS_PROTOCOL_CURVE_H
 
@@ -9,7 +9,8 @@
 #include "base/macros.h"
 
 enum { WS_CURVE_TEXT_BYTES = 41, WS_CURVE_KEY_BYTES = 32 };
-/* In a client's environment: its key file; the daemon's public key, as text or as the path of a key file. */
+/* In a client's environment: its key file; the daemon's public key, as text or as the path of a key
+ * file. */
 #define WS_ENV_KEY        "WATTSHARE_KEY"
 #define WS_ENV_SERVER_KEY "WATTSHARE_SERVER_KEY"
 
@@ -21,7 +22,8 @@ struct ws_curve_keys { /* "": not in the file */
 bool ws_curve_is_key(const char *text);
 /**
  * ws_curve_read() - a key file
- * Return: 0; negative errno of the file; -EPERM: others may read its secret key; -EINVAL: line *ret_line is no line of a key file.
+ * Return: 0; negative errno of the file; -EPERM: others may read its secret key; -EINVAL: line
+ * *ret_line is no line of a key file.
  */
 WS_MUST_CHECK int ws_curve_read(const char *path, struct ws_curve_keys *ret, unsigned *ret_line);
 

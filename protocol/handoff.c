@@ -31,7 +31,7 @@ int ws_handoff_path(const char *endpoint, char *buf, size_t size)
 static int address(const char *path, struct sockaddr_un *ret)
 {
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof ret->sun_path)
+    if (strlen(path) >= sizeof(ret->sun_path))
         return ws_raise(-ENAMETOOLONG);
     memcpy(ret->sun_path, path, strlen(path));
     return 0;
@@ -54,7 +54,7 @@ int ws_handoff_listen(const char *path, mode_t mode)
         return ws_raise(-errno);
     unlink(path);
     mode_t old = umask(~mode & 0777);
-    r = bind(fd, (struct sockaddr *)&a, sizeof a) ? -errno : 0;
+    r = bind(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : 0;
     umask(old);
     if (r || listen(fd, 1024))
         return close_with(fd, r ? r : -errno);
@@ -70,7 +70,7 @@ int ws_handoff_connect(const char *path)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return ws_raise(-errno);
-    if (connect(fd, (struct sockaddr *)&a, sizeof a))
+    if (connect(fd, (struct sockaddr *)&a, sizeof(a)))
         return close_with(fd, -errno);
     return fd;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/handoff.h - the side socket and the shared segments it passes: what both ends need. Sockets are SOCK_SEQPACKET, paths
- * are file names. Threads: any. Errors: negative errno. */
+/* protocol/handoff.h - the side socket and the shared segments it passes: what both ends need.
+ * Sockets are SOCK_SEQPACKET, paths are file names. Threads: any. Errors: negative errno. */
 #ifndef WS_PROTOCOL_HANDOFF_H
 #define WS_PROTOCOL_HANDOFF_H
 
@@ -9,11 +9,13 @@
 #include "base/macros.h"
 #include "base/packet.h"
 
-/* The side socket's path for an ipc:// endpoint: its path with ".side" behind. Return: 0; -EINVAL (no ipc:// endpoint of a
- * file), -ENAMETOOLONG (more than a Unix socket address or @size holds). */
+/* The side socket's path for an ipc:// endpoint: its path with ".side" behind. Return: 0;
+ * -EINVAL (no ipc:// endpoint of a file), -ENAMETOOLONG (more than a Unix socket address or
+ * @size holds). */
 WS_MUST_CHECK int ws_handoff_path(const char *endpoint, char *buf, size_t size);
 
-/* A new, non-blocking, close-on-exec listener at @path with file mode @mode; replaces a file that is there. Return: descriptor. */
+/* A new, non-blocking, close-on-exec listener at @path with file mode @mode; replaces a file that
+ * is there. Return: descriptor. */
 WS_MUST_CHECK int ws_handoff_listen(const char *path, mode_t mode);
 /* Return: a blocking, close-on-exec descriptor. */
 WS_MUST_CHECK int ws_handoff_connect(const char *path);

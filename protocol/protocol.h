@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/protocol.h - framing, order, limits and shared memory of the language in wattshare.proto.
+/* protocol/protocol.h - framing, order, limits and shared memory of the language in
+ * wattshare.proto.
  *
- * Carrier. A client opens one ZeroMQ DEALER to the daemon's ROUTER (ipc:// or tcp://). Each message is one ClientMessage or
- * ServerMessage in its first frame; further frames hold bulk data named by Copy.frame. There is no empty delimiter frame.
- * Order. Commands of one client are taken in sequence; those of one stream run in order. A command with a reply gets exactly
- * one Reply with its seq, replies may come in another order than their commands. Ids that are not the client's give
- * INVALID_HANDLE. A command without reply that fails leaves its error with the client: the next Sync reply carries it, and a
- * Notice tells at once. Errors of value 32…63 are sticky: all later work of the client is skipped and every reply carries it.
- * Flow. Each Notice.retired says how many commands have left the daemon; a client never has more than max_outstanding others.
- * Death. On one machine each client holds the side socket open (below): its end of file is the client's death, whatever the
- * cause. Over tcp it is the loss of the ZeroMQ connection (heartbeats).
+ * Carrier. A client opens one ZeroMQ DEALER to the daemon's ROUTER (ipc:// or tcp://). Each message
+ * is one ClientMessage or ServerMessage in its first frame; further frames hold bulk data named by
+ * Copy.frame. There is no empty delimiter frame. Order. Commands of one client are taken in
+ * sequence; those of one stream run in order. A command with a reply gets exactly one Reply with
+ * its seq, replies may come in another order than their commands. Ids that are not the client's
+ * give INVALID_HANDLE. A command without reply that fails leaves its error with the client: the
+ * next Sync reply carries it, and a Notice tells at once. Errors of value 32…63 are sticky: all
+ * later work of the client is skipped and every reply carries it. Flow. Each Notice.retired says
+ * how many commands have left the daemon; a client never has more than max_outstanding others.
+ * Death. On one machine each client holds the side socket open (below): its end of file is the
+ * client's death, whatever the cause. Over tcp it is the loss of the ZeroMQ connection
+ * (heartbeats).
  *
- * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_handoff_request; the answer is struct ws_handoff_reply, with
- * one file descriptor (SCM_RIGHTS) where a segment was asked for: a memfd sealed against shrinking and growing, made and
- * charged by the daemon. The connection stays open as long as the client lives; SIDE_SEGMENT requests follow on it.
+ * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_handoff_request; the answer
+ * is struct ws_handoff_reply, with one file descriptor (SCM_RIGHTS) where a segment was asked for:
+ * a memfd sealed against shrinking and growing, made and charged by the daemon. The connection
+ * stays open as long as the client lives; SIDE_SEGMENT requests follow on it.
  *
- * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap. STAGING: a control page, then
- * chunks; each chunk has a state word, changed by futex-woken atomics:
- *   FREE -> (client) BUSY, fills it, sends Copy STAGED_SRC -> (daemon, once read) FREE
- *   FREE -> (client) BUSY, sends Copy STAGED_DST -> (daemon, once written) READY or FAILED -> (client, once read) FREE
- * A client that lies here harms only itself: the daemon checks every offset against the segment it made. */
+ * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap.
+ * STAGING: a control page, then chunks; each chunk has a state word, changed by futex-woken
+ * atomics:
+ *   FREE -> (client) BUSY, fills it, sends Copy STAGED_SRC -> (daemon, once read) FREE FREE ->
+ *   (client) BUSY, sends Copy STAGED_DST -> (daemon, once written) READY or FAILED -> (client, once
+ *   read) FREE
+ * A client that lies here harms only itself: the daemon checks every offset against the segment it
+ * made. */
 #ifndef WS_PROTOCOL_PROTOCOL_H
 #define WS_PROTOCOL_PROTOCOL_H
 
@@ -28,8 +36,9 @@
 #include "protocol/wattshare.pb-c.h"
 
 enum { WS_PROTOCOL_VERSION = 1, WS_TOKEN_BYTES = 16, WS_SHA256_BYTES = 32 };
-/* Notice.reached to a gated client: a policy is in force, is not any more; else an answer to GateBegin.serial (from
- * WS_GATE_SERIAL_FIRST on): serial * 2: its launches may go; + 1: its lease is over, it has to ask again. */
+/* Notice.reached to a gated client: a policy is in force, is not any more; else an answer to
+ * GateBegin.serial (from WS_GATE_SERIAL_FIRST on): serial * 2: its launches may go; + 1: its lease
+ * is over, it has to ask again. */
 enum { WS_GATE_POLICY_ON = 1, WS_GATE_POLICY_OFF = 2, WS_GATE_SERIAL_FIRST = 8 };
 enum {
     WS_FUNCTION_INDEX_BITS = 20,
@@ -43,18 +52,22 @@ enum {
 #define WS_ENV_TASK        "WATTSHARE_TASK"
 #define WS_ENV_SMS         "WATTSHARE_SMS" /* Hello.sms */
 
-/* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping of a Linux process does. */
+/* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping
+ * of a Linux process does. */
 #define WS_VA_FIRST UINT64_C(0x200000000000)
 #define WS_VA_LAST  UINT64_C(0x500000000000)
 
-/* Physical memory that has no address yet (MemCreate) comes in multiples of this; and handles of shared things are so long. */
+/* Physical memory that has no address yet (MemCreate) comes in multiples of this; and handles of
+ * shared things are so long. */
 #define WS_MEM_GRANULE_BYTES (UINT64_C(2) << 20)
 enum { WS_SHARE_BYTES = 32 };
 
-/* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends it back with IMPORT gets an
- * object of its own for the same memory (reply: bytes, and segment: its device).
- * LANE, then BELL: the two descriptors of a short cut for small messages (ring.h), once for each client, before its first
- * command. A daemon that knows none refuses, and all goes through ZeroMQ. */
+/* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends
+ * it back with IMPORT gets an object of its own for the same memory (reply: bytes, and segment: its
+ * device).
+ * LANE, then BELL: the two descriptors of a short cut for small messages (ring.h), once for each
+ * client, before its first command. A daemon that knows none refuses, and all goes through
+ * ZeroMQ. */
 enum {
     WS_HANDOFF_HELLO = 1,
     WS_HANDOFF_STAGING = 2,
@@ -69,8 +82,8 @@ struct ws_handoff_request {
     uint32_t kind;
     uint32_t segment; /* WS_HANDOFF_FREE */
     uint8_t token[WS_TOKEN_BYTES];
-    uint64_t
-        bytes; /* data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
+    /* Data bytes; STAGING: a multiple of chunk_bytes; EXPORT, IMPORT: the object's id */
+    uint64_t bytes;
     uint32_t chunk_bytes; /* STAGING */
     uint32_t reserved;
 };
@@ -87,8 +100,8 @@ struct ws_staging_control { /* first page of a STAGING segment */
     uint32_t magic, n_chunks, chunk_bytes, reserved;
     uint8_t pad[48];
     _Atomic uint32_t state[WS_STAGING_MAX_CHUNKS];
-    _Atomic uint32_t
-        n_waiting; /* threads of the client inside futex_wait: the daemon wakes only if non-zero */
+    /* Threads of the client inside futex_wait: the daemon wakes only if non-zero */
+    _Atomic uint32_t n_waiting;
 };
 #define WS_STAGING_MAGIC UINT32_C(0x57535347)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One end of a ring (ring.h says how it works). A put publishes by the store of FULL and then rings; the other end quiets the doorbell
- * and then looks: so a message whose ring was swallowed is seen by who swallowed it. */
+/* One end of a ring (ring.h says how it works). A put publishes by the store of FULL and then
+ * rings; the other end quiets the doorbell and then looks: so a message whose ring was swallowed is
+ * seen by who swallowed it. */
 #include "protocol/ring.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 
 int ws_ring_map(struct ws_ring *l, int fd, bool is_client)
 {
-    struct ws_ring_memory *m = mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct ws_ring_memory *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     *l = (struct ws_ring){.doorbell = -1};
     if (m == MAP_FAILED)
         return -errno;
-    madvise(m, sizeof *m, MADV_DONTFORK); /* a child is another client, or none */
+    madvise(m, sizeof(*m), MADV_DONTFORK); /* a child is another client, or none */
     l->memory = m;
     l->out = is_client ? m->to_daemon : m->to_client;
     l->in = is_client ? m->to_client : m->to_daemon;
@@ -25,7 +26,7 @@ int ws_ring_map(struct ws_ring *l, int fd, bool is_client)
 void ws_ring_end(struct ws_ring *l)
 {
     if (l->memory)
-        munmap(l->memory, sizeof *l->memory);
+        munmap(l->memory, sizeof(*l->memory));
     if (l->doorbell >= 0)
         close(l->doorbell);
     *l = (struct ws_ring){.doorbell = -1};
@@ -78,6 +79,6 @@ void ws_ring_signal(const struct ws_ring *l)
 bool ws_ring_hear(const struct ws_ring *l)
 {
     char rings[64];
-    ssize_t n = recv(l->doorbell, rings, sizeof rings, MSG_DONTWAIT);
+    ssize_t n = recv(l->doorbell, rings, sizeof(rings), MSG_DONTWAIT);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }

@@ -389,8 +389,8 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
     double ms = (double)(run->end_ns - run->start_ns) / NS_PER_MS,
            w = alone && run->energy_uj ? (double)run->energy_uj / ms / 1e3 : NAN;
     const struct ws_learn_kernel *code = key->kernel;
-    const struct ws_executed executed = {run->counts.n_warp_insns, run->counts.n_global_accesses,
-                                         run->counts.n_sectors, run->counts.n_barriers};
+    const struct ws_run_counts executed = {run->counts.n_warp_insns, run->counts.n_global_accesses,
+                                           run->counts.n_sectors, run->counts.n_barriers};
     struct ws_learn_shape *s = shape_get(l, code->hash, gpu->name, key->grid, key->block);
     struct ws_learn_known *k = s ? s->known : known_find(l, code->hash, gpu->name);
     struct guess g;

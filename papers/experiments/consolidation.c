@@ -240,7 +240,7 @@ static int write_placements(struct ws_experiment_run *x, struct ws_mix *m, const
     return fclose(f) ? -EIO : 0;
 }
 
-static bool critical_is_first_half(const struct ws_dispatch *d)
+static bool critical_is_first_half(const struct ws_block_schedule *d)
 {
     for (uint32_t sm = 0; sm < N_SMS; sm++)
         if (d->sms[sm].critical != (sm < 15))

@@ -189,7 +189,7 @@ static int simulate(struct live_study *s, const struct mix_part *parts, int n_pa
     int r = ws_mix_measured(&s->mix, s->spec.n_sms, v, (uint32_t)n_parts, &o, NULL);
     if (r)
         return r;
-    const struct ws_dispatch *d = &s->mix.dispatch;
+    const struct ws_block_schedule *d = &s->mix.dispatch;
     double mw = s->spec.static_mw, idle = s->spec.idle_mw_per_sm;
     ret->ms = d->makespan;
     ret->mj = d->makespan * (mw + idle * s->spec.n_sms) / 1e3;

@@ -299,7 +299,7 @@ const struct ws_check_kind ws_check_kind_mwp_worked = {"MWP-CWP worked examples"
 
 enum { MAX_KERNELS = 64 };
 
-static void check_list(struct ws_check *c, const char *text, const struct ws_dispatch *d,
+static void check_list(struct ws_check *c, const char *text, const struct ws_block_schedule *d,
                        uint32_t sm, const char *const *names, const struct ws_json_at *list,
                        const struct ws_json_at *starts)
 {
@@ -321,7 +321,7 @@ static void check_list(struct ws_check *c, const char *text, const struct ws_dis
 }
 
 static void check_sm_list(struct ws_check *c, const char *what, const struct ws_json_at *list,
-                          const struct ws_dispatch *d, bool redealt)
+                          const struct ws_block_schedule *d, bool redealt)
 {
     size_t n = ws_json_length(list, WS_DISPATCH_MAX_SMS), at = 0;
     for (uint32_t sm = 0; sm < d->n_sms; sm++) {
@@ -337,7 +337,7 @@ static void check_sm_list(struct ws_check *c, const char *what, const struct ws_
 }
 
 static void check_redealt(struct ws_check *c, const char *text, const struct ws_json_at *at,
-                          const struct ws_dispatch *d)
+                          const struct ws_block_schedule *d)
 {
     struct ws_json_at redealt = ws_json_get(at, "redealt", true);
     ws_check_bool(c, ws_check_where("%s redealt", text), d->did_redeal, redealt.o != NULL);
@@ -383,7 +383,7 @@ static void dispatch_line(struct ws_check *c, struct ws_json_line *l, void *arg)
     }
     if (l->bad)
         return;
-    struct ws_dispatch *d = arg;
+    struct ws_block_schedule *d = arg;
     if (ws_dispatch_run(d, &in, &l->diags)) {
         l->bad = true;
         return;
@@ -413,7 +413,7 @@ static void dispatch_line(struct ws_check *c, struct ws_json_line *l, void *arg)
 
 static void check_dispatch(struct ws_check *c)
 {
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     ws_check_lines(c, dispatch_line, &d);
     ws_dispatch_deinit(&d);
 }
@@ -491,7 +491,7 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
                                     .model = o.model,
                                     .n_kernels = n,
                                     .kernels = k};
-        struct ws_dispatch *d = &m->dispatch;
+        struct ws_block_schedule *d = &m->dispatch;
         if (ws_dispatch_run(d, &in, &root->line->diags))
             return;
         struct ws_json_at p = ws_json_get(&policies, key, false);

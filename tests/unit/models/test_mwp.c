@@ -143,7 +143,8 @@ static void derived_gpu(void **state)
 
 /* ---- dealing ---- */
 
-static void list_is(const struct ws_dispatch *d, uint32_t sm, const char *letters, const char *want)
+static void list_is(const struct ws_block_schedule *d, uint32_t sm, const char *letters,
+                    const char *want)
 {
     char got[64];
     size_t n = 0;
@@ -174,7 +175,7 @@ static void scenarios(void **state)
         {"scenario 2 restarting: one block too many", 2, WS_DISPATCH_RR_RESTART, 2, "EMM", "M",
          75.6, true},
     };
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
         print_message("%s\n", rows[i].description);
         struct ws_dispatch_kernel k[2] = {{15, 19.5, 0, 0}, {45, 31.2, 0, 0}};
@@ -200,7 +201,7 @@ static void additive_and_overlap(void **state)
 {
     const struct ws_dispatch_kernel k[] = {{1, 2, 0, 0}, {1, 3, 0, 0}};
     struct ws_dispatch_in in = {1, 2, WS_DISPATCH_RR, WS_DISPATCH_ADDITIVE, 2, k};
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
     NEAR(d.blocks[0].end, 4); /* at half speed */
     NEAR(d.blocks[1].end, 5); /* 2 of 3 done by then, the last one alone */
@@ -228,7 +229,7 @@ static void additive_and_overlap(void **state)
 
 static void dispatch_edges(void **state)
 {
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     struct ws_dispatch_kernel k[] = {{0, 1, 0, 0}, {5, 1, 0, 0}};
     for (int policy = WS_DISPATCH_REDEAL; policy <= WS_DISPATCH_GREEDY; policy++) {
         struct ws_dispatch_in in = {3, 1, policy, WS_DISPATCH_ADDITIVE, 2, k};
@@ -258,7 +259,7 @@ static void dispatch_edges(void **state)
 static void dispatch_keeps_all_work(void **state)
 {
     const struct ws_dispatch_kernel k[] = {{37, 1.7, 0, 0}, {12, 0.4, 0, 0}, {101, 2.9, 0, 0}};
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     for (int policy = WS_DISPATCH_REDEAL; policy <= WS_DISPATCH_GREEDY; policy++)
         for (uint32_t occ = 1; occ <= 4; occ++) {
             struct ws_dispatch_in in = {7, occ, policy, WS_DISPATCH_ADDITIVE, 3, k};
@@ -350,7 +351,7 @@ static void counted_is_dealt(void **state)
 {
     const struct ws_mwp_gpu *g = ws_mwp_gpu_find("GTX280");
     struct ws_mix m = WS_MIX_NULL;
-    struct ws_dispatch d = WS_DISPATCH_NULL;
+    struct ws_block_schedule d = WS_DISPATCH_NULL;
     for (uint32_t a = 1; a < 100; a += 7)
         for (uint32_t b = 1; b < 140; b += 11)
             for (int policy = WS_DISPATCH_RR; policy <= WS_DISPATCH_RR_RESTART; policy++) {

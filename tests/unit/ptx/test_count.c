@@ -309,7 +309,7 @@ static void to_models(void **state)
     assert_true(k.coal_insts == 3 && k.comp_insts == 13 && k.n_blocks == 100);
     assert_int_equal(ws_mwp_kernel_from_counts(&k, &c, 0, 100, 4), -EINVAL);
     /* the same from a run: 800 warps, 16 instructions each, 3 accesses of 4 sectors */
-    struct ws_executed e = {800 * 16, 800 * 3, 800 * 12, 0};
+    struct ws_run_counts e = {800 * 16, 800 * 3, 800 * 12, 0};
     struct ws_mwp_kernel q;
     assert_int_equal(ws_mwp_kernel_from_run(&q, &e, 256, 100, 4), 0);
     assert_true(q.coal_insts == 3 && q.uncoal_insts == 0 && q.comp_insts == 13);
