@@ -34,6 +34,7 @@
 #include "base/error.h"
 #include "models/consolidate.h"
 #include "models/power.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 
 static const struct ws_policy_option options[] = {
@@ -683,7 +684,7 @@ static int consolidate_decide(struct ws_policy *base, const struct ws_policy_sna
 static int bad_word(const char *option, const char *value, const char *right, char *ret_error,
                     size_t error_bytes)
 {
-    snprintf(ret_error, error_bytes, "option %s: '%s' is none of %s", option, value, right);
+    snprintf(ret_error, error_bytes, "option %s: '%s' is not one of %s", option, value, right);
     return WS_POLICY_E_OPTION;
 }
 

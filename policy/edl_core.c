@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "policy/edl_core.h"
+#include "policy/move.h"
 
 static const double tolerance_share = 1e-9, rounding_share = 1e-14;
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 
 struct fifo {

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 #include "policy/runlist.h"
 
@@ -295,7 +296,7 @@ const struct ws_policy_ops ws_policy_gcaps = {
 
 const struct ws_policy_ops ws_policy_gcaps_alg1 = {
     .name = "gcaps-alg1",
-    .summary = "GCAPS by Algorithm 1 as printed, slips included (for comparison; one GPU)",
+    .summary = "GCAPS by Algorithm 1 as printed, errors included (for comparison; one GPU)",
     .make = make_alg1,
     .free = free_gcaps,
     .prepare = prepare_form,

@@ -9,7 +9,7 @@ policy_libpolicy_a_SOURCES = policy/policy.h policy/policy.c policy/policies.def
 	policy/edl_pairs.h policy/edl_pairs.c \
 	policy/lpt_ff.c \
 	policy/min_tree.h policy/min_tree.c \
-	policy/move.c
+	policy/move.h policy/move.c
 policy_libpolicy_a_SOURCES += policy/bcf.c policy/lcf.c policy/load_dist.c
 policy_libpolicy_a_SOURCES += policy/sbeet.h policy/sbeet_core.h policy/sbeet_core.c policy/sbeet_assign.c policy/sbeet.c
 policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c

@@ -7,7 +7,7 @@
  * which the rule does not distinguish, the one without a move is taken. */
 #include "config.h"
 
-#include "policy/policy.h"
+#include "policy/move.h"
 
 struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu)
 {

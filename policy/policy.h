@@ -201,19 +201,6 @@ struct ws_policy_decision {
     char why[160]; /* what was compared and why this won; "" unless snapshot.explain */
 };
 
-/* ---- where a job's data is (policy/move.c) ---- */
-/* The move of @j to @gpu; all 0 if nothing is known of its data. */
-struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu);
-/* For two GPUs between which a rule does not distinguish: whether @a is better than @b, since the
- * move there takes less time, or since the job's program uses @a now. False if nothing is known, so
- * that the rule's own order holds. */
-bool ws_policy_nearer(const struct ws_policy_job *j, int a, int b);
-/* Whether two GPUs are equivalent: of one type, and with the same number of SMs to give out. */
-bool ws_policy_alike(const struct ws_policy_system *s, int a, int b);
-/* For rules that distribute jobs by counting: @gpu is the one whose turn it is. Return: the GPU
- * that the job's program uses now, if it is equivalent to @gpu and no busier; else @gpu. */
-int ws_policy_stay(const struct ws_policy_snapshot *s, const struct ws_policy_job *j, int gpu);
-
 /* A growing list, kept by the caller from call to call so that deciding does not allocate. */
 struct ws_policy_decisions {
     struct ws_policy_decision *v;

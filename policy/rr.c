@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 
 struct rr_turn {

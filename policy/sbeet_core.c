@@ -37,7 +37,8 @@
 
 const struct ws_policy_option ws_sbeet_options[] = {
     {"variant", "clean",
-     "clean: the released rules, slips put right; asis: as released; paper: as printed, put right"},
+     "clean: the released rules, errors corrected; asis: as released; paper: as printed, "
+     "corrected"},
     {"objects", "",
      "cloned or shared: whether candidates of one decision are objects of their own"},
     {"own-deadline", "",

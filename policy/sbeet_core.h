@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include "models/energy.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 
 enum ws_sbeet_assign {

@@ -10,7 +10,7 @@ static bool choose(struct ws_sbeet *p, int task, double deadline, struct ws_sbee
     int k = ws_sbeet_own_gpu(p, task, deadline);
     if (k < 0 || ws_sbeet_full(&p->gpus[k]) ||
         p->gpus[k].limit - p->gpus[k].used < ws_sbeet_item(p, task, k)->m_opt) {
-        ret->reason = "its GPU has not its energy-optimal number of SMs left";
+        ret->reason = "its GPU has fewer SMs left than are best for energy";
         return false;
     }
     ret->reason = "its GPU, energy-optimal SMs";

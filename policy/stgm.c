@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "policy/move.h"
 #include "policy/policy.h"
 
 static int make_stgm(struct ws_policy **ret, const char *const *options, char *ret_error,

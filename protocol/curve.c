@@ -55,8 +55,8 @@ static const char *read_or_say(const char *path, struct ws_curve_keys *ret, char
     if (r == -EPERM)
         snprintf(buf, size, "%s: others may read this secret key; chmod o= it", path);
     else if (r == -EINVAL)
-        snprintf(buf, size, "%s:%u: no line of a key file; `wattshare keygen` makes one", path,
-                 line);
+        snprintf(buf, size, "%s:%u: this is not a line of a key file; `wattshare keygen` makes one",
+                 path, line);
     else
         snprintf(buf, size, "%s: %s", path, strerror(-r));
     return buf;

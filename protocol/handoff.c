@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 static const char ipc_prefix[] = "ipc://";
-static const char side_suffix[] = ".side";
+static const char handoff_suffix[] = ".side";
 
 int ws_handoff_path(const char *endpoint, char *buf, size_t size)
 {
@@ -21,10 +21,10 @@ int ws_handoff_path(const char *endpoint, char *buf, size_t size)
     const char *path = endpoint + strlen(ipc_prefix);
     if (!path[0] || path[0] == '@' || path[0] == '*')
         return -EINVAL;
-    size_t n = strlen(path) + strlen(side_suffix) + 1;
+    size_t n = strlen(path) + strlen(handoff_suffix) + 1;
     if (n > size || n > sizeof((struct sockaddr_un *)0)->sun_path)
         return -ENAMETOOLONG;
-    snprintf(buf, size, "%s%s", path, side_suffix);
+    snprintf(buf, size, "%s%s", path, handoff_suffix);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/handoff.h - the side socket and the shared segments it passes: what both ends need.
- * Sockets are SOCK_SEQPACKET, paths are file names. Threads: any. Errors: negative errno. */
+/* protocol/handoff.h - the handoff socket and the shared segments that it passes: what both ends
+ * need. Sockets are SOCK_SEQPACKET, paths are file names. Threads: any. Errors: negative errno. */
 #ifndef WS_PROTOCOL_HANDOFF_H
 #define WS_PROTOCOL_HANDOFF_H
 
@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "base/packet.h"
 
-/* The side socket's path for an ipc:// endpoint: its path with ".side" behind. Return: 0;
+/* The path of the handoff socket of an ipc:// endpoint: its path with ".side" appended. Return: 0;
  * -EINVAL (no ipc:// endpoint of a file), -ENAMETOOLONG (more than a Unix socket address or
  * @size holds). */
 WS_MUST_CHECK int ws_handoff_path(const char *endpoint, char *buf, size_t size);

@@ -11,7 +11,7 @@
  * next Sync reply carries it, and a Notice tells at once. Errors of value 32…63 are sticky: all
  * later work of the client is skipped and every reply carries it. Flow. Each Notice.retired says
  * how many commands have left the daemon; a client never has more than max_outstanding others.
- * Death. On one machine each client holds the side socket open (below): its end of file is the
+ * Death. On one machine each client holds the handoff socket open (below): its end of file is the
  * client's death, whatever the cause. Over tcp it is the loss of the ZeroMQ connection
  * (heartbeats).
  *
