@@ -50,13 +50,6 @@ tests_unit_backend_test_va_SOURCES = tests/unit/backend/test_va.c
 tests_unit_backend_test_va_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_server tests/unit/backend/test_config tests/unit/backend/test_va
 
-# The fuzz target over its corpus; to fuzz: clang -fsanitize=fuzzer,address with fuzz_protocol.c in place of driver.c.
-check_PROGRAMS += tests/fuzz/fuzz_protocol
-tests_fuzz_fuzz_protocol_SOURCES = tests/fuzz/fuzz_protocol.c tests/fuzz/driver.c
-tests_fuzz_fuzz_protocol_LDADD = $(WSSERVER_LDADD)
-dist_check_SCRIPTS += tests/fuzz/protocol.sh
-TESTS += tests/fuzz/protocol.sh
-EXTRA_DIST += tests/corpus/protocol
 
 check_PROGRAMS += tests/unit/backend/test_tasks
 tests_unit_backend_test_tasks_SOURCES = tests/unit/backend/test_tasks.c

@@ -19,12 +19,6 @@ tests_unit_exec_test_nvcc_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcd
 tests_unit_exec_test_nvcc_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/exec/test_nvcc
 EXTRA_DIST += tests/ptx_run/kernels.cu tests/ptx_run/regenerate.sh tests/ptx_run/kernels.o3.ptx tests/ptx_run/kernels.debug.ptx tests/ptx_run/kernels.fast.ptx
-check_PROGRAMS += tests/fuzz/fuzz_exec
-tests_fuzz_fuzz_exec_SOURCES = tests/fuzz/fuzz_exec.c tests/fuzz/driver.c
-tests_fuzz_fuzz_exec_LDADD = $(EXEC_LDADD)
-dist_check_SCRIPTS += tests/fuzz/exec.sh
-TESTS += tests/fuzz/exec.sh
-EXTRA_DIST += tests/corpus/exec
 check_PROGRAMS += tests/unit/exec/test_forms
 tests_unit_exec_test_forms_SOURCES = tests/unit/exec/test_forms.c tests/unit/exec/fixture.c tests/unit/exec/fixture.h
 tests_unit_exec_test_forms_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'

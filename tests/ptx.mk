@@ -22,26 +22,11 @@ tests_unit_ptx_test_cubin_SOURCES = tests/unit/ptx/test_cubin.c $(CUBIN_MAKE)
 tests_unit_ptx_test_cubin_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 tests_unit_ptx_test_cubin_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/ptx/test_cubin
-check_PROGRAMS += tests/fuzz/fuzz_cubin
-tests_fuzz_fuzz_cubin_SOURCES = tests/fuzz/fuzz_cubin.c tests/fuzz/driver.c
-tests_fuzz_fuzz_cubin_LDADD = $(PTX_TEST_LDADD)
 check_PROGRAMS += tests/unit/ptx/test_link
 tests_unit_ptx_test_link_SOURCES = tests/unit/ptx/test_link.c
 tests_unit_ptx_test_link_LDADD = $(PTX_TEST_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/ptx/test_link
 TESTS += tests/unit/ptx/test_parse tests/unit/ptx/test_fixtures tests/unit/ptx/test_cfg tests/unit/ptx/test_fatbin
-
-# Fuzz targets over their corpora. To fuzz: see ptx/README.md.
-check_PROGRAMS += tests/fuzz/fuzz_ptx tests/fuzz/fuzz_fatbin
-tests_fuzz_fuzz_ptx_SOURCES = tests/fuzz/fuzz_ptx.c tests/fuzz/driver.c
-tests_fuzz_fuzz_ptx_LDADD = $(PTX_TEST_LDADD)
-tests_fuzz_fuzz_fatbin_SOURCES = tests/fuzz/fuzz_fatbin.c tests/fuzz/driver.c
-tests_fuzz_fuzz_fatbin_LDADD = $(PTX_TEST_LDADD)
-check_PROGRAMS += tests/fuzz/fuzz_link
-tests_fuzz_fuzz_link_SOURCES = tests/fuzz/fuzz_link.c tests/fuzz/driver.c
-tests_fuzz_fuzz_link_LDADD = $(PTX_TEST_LDADD)
-dist_check_SCRIPTS += tests/fuzz/ptx.sh
-TESTS += tests/fuzz/ptx.sh
 
 # What nvcc makes of programs, where it is found.
 check_PROGRAMS += tests/ptx/roundtrip
@@ -51,4 +36,4 @@ dist_check_SCRIPTS += tests/ptx/nvcc.sh
 TESTS += tests/ptx/nvcc.sh
 
 EXTRA_DIST += tests/ptx/census.txt tests/ptx/census.ptx tests/ptx/ops.ptx tests/ptx/forms.ptx tests/ptx/old14.ptx tests/ptx/scopes.ptx \
-	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu tests/corpus/ptx tests/corpus/fatbin tests/corpus/cubin tests/corpus/link tests/fuzz/ptx.dict
+	tests/ptx/init.ptx tests/ptx/funcs.ptx tests/ptx/err tests/ptx/cu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runs a fuzz target once over each file given, and over the files of each directory given. A fuzzer's own main takes its
- * place when the target is built for fuzzing (clang -fsanitize=fuzzer). */
+/* Runs a fuzz target once over each file given, and over the files of each directory given. A tree
+ * that is configured for fuzzing (./dev fuzz) links libFuzzer's main instead. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ELF files, fatbins, cubins and PTX of any kind, as `wattshare coverage` reads them: no crash, no overrun. */
+/* ELF files, fatbins, cubins and PTX of any kind, as `wattshare coverage` reads them: no crash, no
+ * overrun. */
 #include <stdlib.h>
 #include <string.h>
 

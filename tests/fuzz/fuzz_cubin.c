@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Machine code of any kind: no crash, no overrun; what is read lies within bounds, what is not is said. */
+/* Machine code of any kind: no crash, no overrun; what is read lies within bounds, what is not is
+ * said. */
 #include <stdlib.h>
 #include <string.h>
 

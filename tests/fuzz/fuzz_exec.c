@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PTX text of any kind, decoded and run for a while: a client's kernel may fault but must not hurt the daemon. */
+/* PTX text of any kind, decoded and run for a while: a client's kernel may fault but must not hurt
+ * the daemon. */
 #include <stdlib.h>
 #include <string.h>
 

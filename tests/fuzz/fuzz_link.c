@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Containers of images to link: the input as it is, and its pieces between lines "----" as texts of one. No crash; a refusal says
- * why; what links prints to a module that parses to the same, unless variables point at each other across parts. */
+/* Containers of images to link: the input as it is, and its pieces between lines "----" as texts of
+ * one. No crash; a refusal says why; what links prints to a module that parses to the same, unless
+ * variables point at each other across parts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as messages of clients to the server core, with fake devices. The input is a sequence of records: a byte (low three
- * bits: which peer; the others: what happens before, below), a length of two bytes, and that many bytes of message. */
+/* Any bytes as messages of clients to the server core, with fake devices. The input is a sequence
+ * of records: a byte (low three bits: which peer; the others: what happens before, below), a length
+ * of two bytes, and that many bytes of message. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PTX text of any kind: no crash, no hang, memory in proportion; and what parses must print to the same IR. */
+/* PTX text of any kind: no crash, no hang, memory in proportion; and what parses must print to the
+ * same IR. */
 #include <stdlib.h>
 
 #include "ptx/ptx.h"

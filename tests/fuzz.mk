@@ -1,0 +1,51 @@
+# Fuzz targets. `make check` runs each over its corpus with a small main of ours; `./dev fuzz NAME
+# SECONDS` links libFuzzer's.
+if FUZZER
+FUZZ_DRIVER =
+FUZZ_LINKFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+else
+noinst_LIBRARIES += tests/fuzz/libdriver.a
+tests_fuzz_libdriver_a_SOURCES = tests/fuzz/driver.c
+FUZZ_DRIVER = tests/fuzz/libdriver.a
+FUZZ_LINKFLAGS = $(AM_LDFLAGS)
+endif
+
+check_PROGRAMS += tests/fuzz/fuzz_coverage
+tests_fuzz_fuzz_coverage_SOURCES = tests/fuzz/fuzz_coverage.c
+tests_fuzz_fuzz_coverage_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_coverage_LDADD = $(FUZZ_DRIVER) $(COVERAGE_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_cubin
+tests_fuzz_fuzz_cubin_SOURCES = tests/fuzz/fuzz_cubin.c
+tests_fuzz_fuzz_cubin_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_cubin_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_exec
+tests_fuzz_fuzz_exec_SOURCES = tests/fuzz/fuzz_exec.c
+tests_fuzz_fuzz_exec_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_exec_LDADD = $(FUZZ_DRIVER) $(EXEC_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_fatbin
+tests_fuzz_fuzz_fatbin_SOURCES = tests/fuzz/fuzz_fatbin.c
+tests_fuzz_fuzz_fatbin_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_fatbin_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_link
+tests_fuzz_fuzz_link_SOURCES = tests/fuzz/fuzz_link.c
+tests_fuzz_fuzz_link_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_link_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_protocol
+tests_fuzz_fuzz_protocol_SOURCES = tests/fuzz/fuzz_protocol.c
+tests_fuzz_fuzz_protocol_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_protocol_LDADD = $(FUZZ_DRIVER) $(WSSERVER_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_ptx
+tests_fuzz_fuzz_ptx_SOURCES = tests/fuzz/fuzz_ptx.c
+tests_fuzz_fuzz_ptx_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_ptx_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
+dist_check_SCRIPTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh
+TESTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh
+EXTRA_DIST += tests/fuzz/ptx.dict tests/corpus/coverage tests/corpus/cubin tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
+	tests/corpus/protocol tests/corpus/ptx
