@@ -23,6 +23,32 @@ tests_process_facade_driver_SOURCES = tests/process/facade_driver.c
 tests_process_facade_driver_CFLAGS = $(CUDA_CFLAGS)
 tests_process_facade_driver_LDFLAGS =
 tests_process_facade_driver_LDADD = -ldl
+# facade_runtime.cu and facade_runtime2.cu in each of the ways that nvcc's code reaches the runtime.
+# Built once, as the programs of tests/cuda.mk: nvcc takes longer for them than the test.
+if HAVE_NVCC
+FACADE_NVCC_BUILT = tests/cuda/nv/facade_static tests/cuda/nv/facade_shared tests/cuda/nv/facade_per_thread tests/cuda/nv/facade_older
+endif
+FACADE_NVCC_OBJECTS = tests/cuda/nv/facade_runtime.plain.o tests/cuda/nv/facade_runtime2.plain.o \
+	tests/cuda/nv/facade_runtime.ptsz.o tests/cuda/nv/facade_runtime2.ptsz.o \
+	tests/cuda/nv/facade_runtime.legacy.o tests/cuda/nv/facade_runtime2.legacy.o
+check_DATA += $(FACADE_NVCC_BUILT)
+CLEANFILES += $(FACADE_NVCC_BUILT) $(FACADE_NVCC_OBJECTS)
+.SECONDARY: $(FACADE_NVCC_OBJECTS)
+FACADE_NVCC = $(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) -w -O1
+tests/cuda/nv/%.plain.o: tests/process/%.cu
+	$(FACADE_NVCC) -c -o $@ $<
+tests/cuda/nv/%.ptsz.o: tests/process/%.cu
+	$(FACADE_NVCC) -default-stream per-thread -c -o $@ $<
+tests/cuda/nv/%.legacy.o: tests/process/%.cu
+	$(FACADE_NVCC) -D__NV_LEGACY_LAUNCH -Xcompiler -D__NV_LEGACY_LAUNCH -c -o $@ $<
+tests/cuda/nv/facade_static: tests/cuda/nv/facade_runtime.plain.o tests/cuda/nv/facade_runtime2.plain.o
+	$(FACADE_NVCC) -cudart static -o $@ $^
+tests/cuda/nv/facade_shared: tests/cuda/nv/facade_runtime.plain.o tests/cuda/nv/facade_runtime2.plain.o
+	$(FACADE_NVCC) -cudart shared -o $@ $^
+tests/cuda/nv/facade_per_thread: tests/cuda/nv/facade_runtime.ptsz.o tests/cuda/nv/facade_runtime2.ptsz.o
+	$(FACADE_NVCC) -cudart shared -o $@ $^
+tests/cuda/nv/facade_older: tests/cuda/nv/facade_runtime.legacy.o tests/cuda/nv/facade_runtime2.legacy.o
+	$(FACADE_NVCC) -o $@ $^
 EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py
 dist_check_SCRIPTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh
 TESTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh

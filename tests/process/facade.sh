@@ -15,30 +15,10 @@ run() { # run DESCRIPTION COMMAND…
 }
 run "driver by dlsym" "$build/tests/process/facade_driver"
 
-nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
-if [ ! -x "$nvcc" ]; then
-    echo "no nvcc: the runtime was not tested"
+if [ ! -x "$cuda/nv/facade_static" ]; then
+    echo "no nvcc when this tree was configured: the runtime was not tested"
     exit 0
 fi
-compile() { # compile NAME OPTIONS…
-    name=$1
-    shift
-    for u in facade_runtime facade_runtime2; do
-        "$nvcc" -w -O1 "$@" -c -o "$tmp/$name.$u.o" "$src/tests/process/$u.cu" || fail "nvcc: $*"
-    done
-}
-link() { # link PROGRAM NAME OPTIONS…
-    program=$1 name=$2
-    shift 2
-    "$nvcc" "$@" -o "$tmp/$program" "$tmp/$name.facade_runtime.o" "$tmp/$name.facade_runtime2.o" || fail "nvcc: $*"
-}
-compile plain
-link static plain -cudart static
-link shared plain -cudart shared
-compile ptsz -default-stream per-thread
-link per_thread ptsz -cudart shared
-compile legacy -D__NV_LEGACY_LAUNCH -Xcompiler -D__NV_LEGACY_LAUNCH
-link older legacy
 for p in static shared per_thread older; do
-    run "runtime, $p" "$tmp/$p"
+    run "runtime, $p" "$cuda/nv/facade_$p"
 done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the runtime façade promises, asked by a program as nvcc builds it. Prints one line per check that fails and the number of
- * checks; exit status 0 if none failed. Built by facade.sh, static and shared, with the legacy and the per-thread default stream,
+ * checks; exit status 0 if none failed. Built by tests/facade.mk, static and shared, with the legacy and the per-thread default stream,
  * and with the launch code of older nvccs (facade_runtime2.cu is its second translation unit). */
 #include <cooperative_groups.h>
 #include <cstdio>
