@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Eight CUDA programs share a software RTX 3070 and a software T400: first one after another, then all at once.
-# Run by `./quickstart demo` in a build tree (its top is the working directory; $srcdir is the source tree).
+# Eight CUDA programs share a software RTX 3070 and a software T400: first one after another, then
+# all at once. Run by `./quickstart demo` in a build tree (its top is the working directory; $srcdir
+# is the source tree).
 set -eu
 build=$PWD
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/wattshare-demo.XXXXXX")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints the demo's tables: table ALONE TOGETHER, prefixes of PREFIX.json (wattshare status --json), PREFIX.results (a line
- * "task kind verdict" for each program) and PREFIX.wall (seconds). Exit status 1 if any program was wrong or is missing. */
+/* Prints the demo's tables: table ALONE TOGETHER, prefixes of PREFIX.json (wattshare status
+ * --json), PREFIX.results (a line "task kind verdict" for each program) and PREFIX.wall (seconds).
+ * Exit status 1 if any program was wrong or is missing. */
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,8 +131,8 @@ static int print_programs(const struct phase *p)
     return n_wrong;
 }
 
-/* From the first start to the last end. Alone there is no overlap: the clients' own spans follow one another. Together: each
- * GPU's clock started at 0 with its daemon. */
+/* From the first start to the last end. Alone there is no overlap: the clients' own spans follow
+ * one another. Together: each GPU's clock started at 0 with its daemon. */
 static double makespan_ms(const struct phase *p, int is_together)
 {
     double ns = 0;

@@ -1,6 +1,7 @@
-# make lint: layers, figures of the house, formatting, cppcheck, clang-tidy. Sources are those of git, or of the tarball.
-EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy dev quickstart .ci/run tests/README.md
-EXTRA_DIST += tools/house.py tools/house_text.py tools/house_objects.py tools/house_test.py tools/house.limits tools/circles.py
+# make lint: layers, figures of the house, formatting, cppcheck, clang-tidy. Sources are those of
+# git, or of the tarball.
+EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy .editorconfig dev quickstart CONTRIBUTING.md .ci/run tests/README.md
+EXTRA_DIST += tools/README.md tools/house.py tools/house_text.py tools/house_objects.py tools/house_test.py tools/house.limits tools/circles.py
 dist_check_SCRIPTS += tests/house.sh
 TESTS += tests/house.sh
 LINT_DIRS = base protocol ptx models policy templates device backend frontend cli papers
@@ -16,15 +17,16 @@ lint-house: all
 lint-format:
 	@cd $(top_srcdir) && find $(LINT_DIRS) tests bench demo \( -name '*.c' -o -name '*.h' \) -print0 | \
 	  xargs -0 clang-format --dry-run -Werror 2>&1 | head -n 40 | { ! grep . ; } && echo "lint: format is clean"
-# Left out: the generated header's version test (cppcheck does not see protobuf-c's headers), and where a loop over lanes or
-# libzmq sets what cppcheck thinks unset.
+# Left out: the generated header's version test (cppcheck does not see protobuf-c's headers), and
+# where a loop over lanes or libzmq sets what cppcheck thinks unset.
 lint-cppcheck: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && cppcheck -q -j2 --std=c11 --error-exitcode=1 --inline-suppr --max-configs=1 \
 	  --enable=warning,portability --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerRedundantCheck \
 	  --suppress=preprocessorErrorDirective:*pb-c.h --suppress=invalidPointerCast:device/soft/exec/core.inc \
 	  --suppress=uninitvar:device/soft/exec/core.inc --suppress=uninitvar:device/soft/exec/mem.inc \
 	  --suppress=legacyUninitvar:device/soft/exec/tex.inc --suppress=uninitvar:backend/process/loop.c --suppress=shiftTooManyBitsSigned -D_GNU_SOURCE -I. -I$(abs_top_builddir) $(LINT_DIRS) && echo "lint: cppcheck is clean"
-# How far the analyzer goes into each function: LINT_NODES=225000 is clang's own limit, and takes eight times as long.
+# How far the analyzer goes into each function: LINT_NODES=225000 is clang's own limit, and takes
+# eight times as long.
 LINT_NODES = 20000
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \

@@ -17,7 +17,8 @@ DEFINITION = re.compile(r"^WS_(?:(BOTH)|RT|DRV|NVRTC)_\w+\(\s*(\w+),(?:\s*(cu\w+
 HEADERS = {"RT": ["cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h",
                   "crt/host_runtime.h", "crt/device_functions.h"],
            "DRV": ["cuda.h", "cudaProfiler.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"]}
-# Where the header has no chapters, or its last one has ended before: pattern of the name -> chapter.
+# Where the header has no chapters, or its last one has ended before: pattern of the name ->
+# chapter.
 CHAPTERS = [(r"__cuda", "registration"), (r"cud?a?EGL|cudaGraphics.*E[gG][lL]|cudaEventCreateFromEGL", "egl"), (r"cudaG[lL]|cudaGraphicsGL", "gl"),
             (r"cudaVDPAU|cudaGraphicsVDPAU", "vdpau"), (r"cudaGraph(?!ics)|cuGraph(?!ics)", "graph"), (r"cudaGetExportTable", "driver_entry_point")]
 # Names that the headers declare for code on the device or as C++ helpers: no host library has them.

@@ -12,7 +12,8 @@ import house_text as text
 FUNCTION = "int {name}(int a)\n{{\n{body}    return a;\n}}\n"
 RUN = "".join(f"    first_{i}(a, {i});\n" for i in range(text.RUN_LINES))
 
-# Measure -> (the files of a tree, what is measured in it). Every other measure of text must be 0 in that tree, unless ALSO says so.
+# Measure -> (the files of a tree, what is measured in it). Every other measure of text must be 0 in
+# that tree, unless ALSO says so.
 TEXT = {
     "long-functions-percent": ({"base/a.c": FUNCTION.format(name="f", body="".join(f"    a += {i};\n" for i in range(60)))}, 100.0),
     "long-headers": ({"base/a.h": "".join(f"int a{i};\n" for i in range(301))}, 1),

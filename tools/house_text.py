@@ -231,7 +231,8 @@ def gone_parameters(tree):
                 continue
             own_line = not source.code_lines[line - 1].strip()
             after = source.code[end:] if own_line else source.code_lines[line - 1] + source.code[end:]
-            # What follows up to an empty line or the end of a function: a group of declarations shares its comment.
+            # What follows up to an empty line or the end of a function: a group of declarations
+            # shares its comment.
             scope = re.split(r"\n[ \t]*\n|\n\}", after.lstrip("\n") if own_line else after, maxsplit=1)[0]
             if not own_line:
                 first = source.starts[line - 1]
