@@ -15,6 +15,7 @@ import statistics
 import sys
 
 sys.dont_write_bytecode = True  # the source folder may be read-only, and is not for caches
+import doc_paths
 import house_objects
 import house_text as text
 from house_text import ROOMS
@@ -55,6 +56,13 @@ class Measure:
         return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
+def lost_paths(tree):
+    """Paths in documents that do not exist (tools/doc_paths.py)."""
+    documents = doc_paths.Tree(tree.top)
+    names = sorted(n for n in documents.files if n.endswith(".md"))
+    return [f"{n}:{line}: no such path: {word}" for n in names for line, word in documents.wrong(n)]
+
+
 def measure_text(tree):
     functions = text.all_functions(tree)
     long = text.long_functions(tree, FUNCTION_LINES)
@@ -80,6 +88,7 @@ def measure_text(tree):
         "long-readmes": text.long_readmes(tree, README_LINES),
         "unnamed-files": text.unnamed_files(tree, CASES),
         "wide-prose": text.wide_prose(tree),
+        "lost-paths": lost_paths(tree),
         "banned-phrases": text.banned_phrases(tree, BANNED, QUOTES),
     }
     for name, places in found.items():
