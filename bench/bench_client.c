@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
 }
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, compare);
+    qsort(v, n, sizeof(*v), compare);
     return v[n / 2];
 }
 
@@ -59,9 +59,9 @@ static void bench_preload(const char *self)
     static double plain[N], preloaded[N], deps[N];
     char lib[4200], both[4300];
     const char *slash = strrchr(self, '/');
-    snprintf(lib, sizeof lib, "LD_PRELOAD=%.*s/../frontend/libwattshare.so",
+    snprintf(lib, sizeof(lib), "LD_PRELOAD=%.*s/../frontend/libwattshare.so",
              (int)(slash ? slash - self : 1), slash ? self : ".");
-    snprintf(both, sizeof both, "LD_PRELOAD=libprotobuf-c.so.1:libmd.so.0");
+    snprintf(both, sizeof(both), "LD_PRELOAD=libprotobuf-c.so.1:libmd.so.0");
     MUST(access(lib + strlen("LD_PRELOAD="), R_OK) == 0);
     char *none[] = {NULL}, *with[] = {lib, NULL}, *only[] = {both, NULL};
     for (int i = 0; i < N; i++) {
@@ -88,14 +88,14 @@ static void bare_start(struct bare *b)
     char buf[4096];
     strcpy(b->dir, "/tmp/wattshare-bench-XXXXXX");
     MUST(mkdtemp(b->dir));
-    snprintf(b->endpoint, sizeof b->endpoint, "ipc://%s/s", b->dir);
+    snprintf(b->endpoint, sizeof(b->endpoint), "ipc://%s/s", b->dir);
     b->pid = fork();
     if (b->pid == 0) {
         void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_ROUTER);
         MUST(zmq_bind(s, b->endpoint) == 0);
         for (;;) {
             char id[64];
-            int n = zmq_recv(s, id, sizeof id, 0), m = zmq_recv(s, buf, sizeof buf, 0);
+            int n = zmq_recv(s, id, sizeof(id), 0), m = zmq_recv(s, buf, sizeof(buf), 0);
             zmq_send(s, id, n, ZMQ_SNDMORE);
             zmq_send(s, buf, m, 0);
         }
@@ -109,7 +109,7 @@ static void bare_pingpong(struct bare *b, size_t bytes)
 {
     char buf[4096] = {0};
     zmq_send(b->sock, buf, bytes, 0);
-    zmq_recv(b->sock, buf, sizeof buf, 0);
+    zmq_recv(b->sock, buf, sizeof(buf), 0);
 }
 
 static void bare_stop(struct bare *b)
@@ -137,7 +137,7 @@ static pid_t start_fake(void)
         for (;;)
             pause();
     }
-    MUST(read(p[0], endpoint, sizeof endpoint - 1) > 0);
+    MUST(read(p[0], endpoint, sizeof(endpoint) - 1) > 0);
     close(p[0]);
     close(p[1]);
     snprintf(((struct ws_frontend_config *)ws_frontend_config())->socket, 256, "%s", endpoint);
@@ -437,9 +437,9 @@ static pid_t start_daemon(const char *self, const char *dir, const char *clock)
     int p[2];
     const char *slash = strrchr(self, '/');
     struct ws_frontend_config *c = (struct ws_frontend_config *)ws_frontend_config();
-    snprintf(path, sizeof path, "%.*s/../backend/wattshared", (int)(slash ? slash - self : 1),
+    snprintf(path, sizeof(path), "%.*s/../backend/wattshared", (int)(slash ? slash - self : 1),
              slash ? self : ".");
-    snprintf(c->socket, sizeof c->socket, "ipc://%s/s", dir);
+    snprintf(c->socket, sizeof(c->socket), "ipc://%s/s", dir);
     MUST(access(path, X_OK) == 0 && pipe(p) == 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -490,7 +490,7 @@ int main(int argc, char **argv)
         bench_with_daemon(WAITS);
         stop(daemon, SIGTERM);
     }
-    snprintf(path, sizeof path, "%s/s", dir);
+    snprintf(path, sizeof(path), "%s/s", dir);
     unlink(path);
     rmdir(dir);
     return 0;

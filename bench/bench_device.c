@@ -108,7 +108,7 @@ static void bench_open(struct bench *b, enum ws_device_clock clock)
     struct ws_device_options o = {.clock = clock};
     struct ws_diags diags = WS_DIAGS_NULL;
     uint64_t none;
-    must(ws_ptx_parse(&b->ptx, ptx, sizeof ptx - 1, "bench", &diags), "parse");
+    must(ws_ptx_parse(&b->ptx, ptx, sizeof(ptx) - 1, "bench", &diags), "parse");
     must(ws_device_open_soft(&b->d, &spec, 0, &o, NULL), "open");
     must(ws_device_module_load(b->d, b->ptx, &b->m, &diags), "module");
     must(ws_space_new(&b->s), "space");
@@ -157,7 +157,8 @@ static void bench_skip(void)
     bench_close(&b);
 }
 
-/* @chain: each is ready when the one before ended, as in a stream; else all at time 0, the timeline's worst case. */
+/* @chain: each is ready when the one before ended, as in a stream; else all at time 0, the
+ *         timeline's worst case. */
 static void bench_latency(struct bench *b, uint32_t blocks, int n, bool chain)
 {
     struct ws_op op;
@@ -173,7 +174,7 @@ static void bench_latency(struct bench *b, uint32_t blocks, int n, bool chain)
         wait_done(i + 101);
     }
     t = ws_clock_ns() - t;
-    snprintf(text, sizeof text, "empty kernel of %u block%s, submit to done%s", blocks,
+    snprintf(text, sizeof(text), "empty kernel of %u block%s, submit to done%s", blocks,
              blocks > 1 ? "s" : "", chain ? "" : " (*)");
     printf("%-52s %8.2f us\n", text, (double)t / n / 1e3);
 }
@@ -221,7 +222,7 @@ static void bench_copy(struct bench *b, uint64_t bytes)
         best = WS_MIN(best, t3 - t2);
     }
     char text[64];
-    snprintf(text, sizeof text, "copy of %llu KiB to the device", (unsigned long long)bytes >> 10);
+    snprintf(text, sizeof(text), "copy of %llu KiB to the device", (unsigned long long)bytes >> 10);
     printf("%-52s %8.2f us  = %.0f %% of memcpy's speed (%.1f GB/s)\n", text, (double)best / 1e3,
            100.0 * (double)best_memcpy / (double)best, (double)bytes / (double)best_memcpy);
     must(ws_space_unmap(b->s, va), "unmap");
@@ -245,7 +246,7 @@ int main(void)
     bench_blocks(&b, 0, "empty blocks", 1000000, NULL, 0);
     uint64_t params[2] = {UINT64_C(1) << 34, (UINT64_C(1) << 34) + (4 << 20)};
     must(ws_device_mem_alloc(b.d, b.s, params[0], 8 << 20), "allocation");
-    bench_blocks(&b, 1, "saxpy blocks of 128 threads", 200000, params, sizeof params);
+    bench_blocks(&b, 1, "saxpy blocks of 128 threads", 200000, params, sizeof(params));
     bench_close(&b);
     return 0;
 }

@@ -76,13 +76,13 @@ static void segment_keep_open(struct side *s, struct wst_client *c)
 static void side_open(struct side *s, const char *policy, int n_open, size_t rounds)
 {
     char conf[256];
-    snprintf(conf, sizeof conf,
+    snprintf(conf, sizeof(conf),
              "endpoints = {\"%%IPC%%\"}\ngpus = {\"rtx3070\"}\nclock = skip\nlog_level = "
              "error\npolicy = %s\n",
              policy);
     wst_daemon_start(&s->d, conf, NULL);
     s->n_others = n_open ? n_open : OTHERS;
-    s->others = calloc((size_t)s->n_others, sizeof *s->others);
+    s->others = calloc((size_t)s->n_others, sizeof(*s->others));
     must(!s->others);
     for (int i = 0; i < s->n_others; i++) {
         client_open(s, &s->others[i]);
@@ -90,8 +90,8 @@ static void side_open(struct side *s, const char *policy, int n_open, size_t rou
             segment_keep_open(s, &s->others[i]);
     }
     client_open(s, &s->c);
-    s->waited = calloc(rounds, sizeof *s->waited);
-    s->batched = calloc(rounds, sizeof *s->batched);
+    s->waited = calloc(rounds, sizeof(*s->waited));
+    s->batched = calloc(rounds, sizeof(*s->batched));
     must(!s->waited || !s->batched);
 }
 
@@ -112,7 +112,7 @@ static int compare(const void *a, const void *b)
 
 static double quantile(double *v, size_t n, double q)
 {
-    qsort(v, n, sizeof *v, compare);
+    qsort(v, n, sizeof(*v), compare);
     return v[(size_t)(q * (double)(n - 1))];
 }
 
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     must(!rounds);
     CPU_ZERO(&one);
     CPU_SET(0, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof(one), &one);
     for (size_t i = 0; i < N; i++)
         side_open(&sides[i], rows[i].policy, rows[i].n_open, rounds);
     for (size_t k = 0; k < rounds; k++)

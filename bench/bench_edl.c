@@ -17,7 +17,8 @@
 #include "papers/sets/edl_apps.h"
 #include "papers/sets/edl_study.h"
 
-/* Processor time, so that other work on the machine doesn't count; the Python baseline measures the same. */
+/* Processor time, so that other work on the machine doesn't count; the Python baseline measures the
+ * same. */
 static uint64_t cpu_ns(void)
 {
     struct timespec t;

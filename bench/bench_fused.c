@@ -68,7 +68,7 @@ static char *read_text(const char *name)
 {
     char path[600];
     const char *dir = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/tests/cuda/ptx/%s.ptx", dir ? dir : ".", name);
+    snprintf(path, sizeof(path), "%s/tests/cuda/ptx/%s.ptx", dir ? dir : ".", name);
     FILE *f = fopen(path, "r");
     char *text = calloc(1, 1 << 20);
     if (!f || !text || !fread(text, 1, (1 << 20) - 1, f)) {
@@ -128,7 +128,7 @@ static bool start_fused(struct softs *s, unsigned n, enum mode mode)
     s->config.fused_leader = mode == LEADER;
     for (unsigned c = 0; c < n; c++)
         jobs[c] = softs_head(s, c, 0);
-    int r = ws_fused_start(s->server, &s->server->gpus[0], NULL, jobs, n, why, sizeof why);
+    int r = ws_fused_start(s->server, &s->server->gpus[0], NULL, jobs, n, why, sizeof(why));
     for (unsigned c = 0; c < n; c++)
         softs_let_go(s, c);
     if (r)

@@ -149,7 +149,7 @@ static int by_value(const void *x, const void *y)
 }
 static double median(double *v)
 {
-    qsort(v, RUNS, sizeof *v, by_value);
+    qsort(v, RUNS, sizeof(*v), by_value);
     return v[RUNS / 2];
 }
 
@@ -201,7 +201,7 @@ static int measure(const struct bench *t, const struct bench *beside, bool json)
     bool ok = same(t);
     double m_rate = median(rate), m_slow = median(slow);
     if (beside)
-        snprintf(pace, sizeof pace,
+        snprintf(pace, sizeof(pace),
                  json ? ",\"percent_of_full_warps\":%.1f" : "  %5.1f %% of the pace of \"%s\"",
                  median(share), beside->name);
     if (json)
@@ -216,7 +216,7 @@ static int measure(const struct bench *t, const struct bench *beside, bool json)
 
 static int place_variables(const struct ws_ptx_module *m)
 {
-    var_va = calloc(m->n_vars + 1, sizeof *var_va);
+    var_va = calloc(m->n_vars + 1, sizeof(*var_va));
     for (uint32_t k = 0; var_va && k < m->n_vars; k++) {
         const struct ws_ptx_var *v = &m->vars[k];
         if (v->space == WS_SP_SHARED)

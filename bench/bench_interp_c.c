@@ -89,7 +89,8 @@ void c_collatz(unsigned *out, int threads, int n)
     }
 }
 
-/* Eight fetches along a line through a rotated image of 1024 x 1024, clamped, as the guide defines them. */
+/* Eight fetches along a line through a rotated image of 1024 x 1024, clamped, as the guide defines
+ * them. */
 static float c_texel(const float *t, int x, int y)
 {
     x = x < 0 ? 0 : x > 1023 ? 1023 : x;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernels of bench_interp.cu do, as loops in C: the baseline of bench_interp.c and the check of its results. */
+/* What the kernels of bench_interp.cu do, as loops in C: the baseline of bench_interp.c and the
+ * check of its results. */
 #ifndef WS_BENCH_INTERP_C_H
 #define WS_BENCH_INTERP_C_H
 

@@ -77,7 +77,7 @@ static double time_of(void (*f)(struct work *w), struct work *w)
             f(w);
         round[r] = (double)(ws_clock_ns() - before) / N;
     }
-    qsort(round, ROUNDS, sizeof *round, by_value);
+    qsort(round, ROUNDS, sizeof(*round), by_value);
     return round[ROUNDS / 2];
 }
 

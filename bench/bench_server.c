@@ -2,8 +2,9 @@
 /* Measures the daemon's own cost, seen from a raw client, with kernels skipped:
  *
  *     launches per second end to end, in batches as the frontend sends them;
- *     a synchronising call against a bare ZeroMQ DEALER/ROUTER ping-pong of the same sizes, in turns;
- *     100 clients that connect, run a kernel and go; memory of the daemon for each idle client.
+ *     a synchronising call against a bare ZeroMQ DEALER/ROUTER ping-pong of the same sizes, in
+ *     turns; 100 clients that connect, run a kernel and go; memory of the daemon for each idle
+ *     client.
  *
  * The call is measured once with threads placed by the kernel's scheduler and once with all on one
  * core. Where the scheduler puts the eight threads involved changes either figure by a factor of
@@ -78,8 +79,8 @@ static pid_t echo_start(const char *endpoint, size_t reply_bytes)
     if (zmq_bind(s, endpoint))
         _exit(1);
     for (;;) {
-        int n = zmq_recv(s, id, sizeof id, 0);
-        int m = zmq_recv(s, buf, sizeof buf, 0);
+        int n = zmq_recv(s, id, sizeof(id), 0);
+        int m = zmq_recv(s, buf, sizeof(buf), 0);
         if (n < 0 || m <= 1)
             _exit(0);
         zmq_send(s, id, (size_t)n, ZMQ_SNDMORE);
@@ -93,7 +94,7 @@ static double ping_pong(void *s, const void *p, size_t n, int rounds)
     uint64_t t = ws_clock_ns();
     for (int i = 0; i < rounds; i++) {
         zmq_send(s, p, n, 0);
-        zmq_recv(s, buf, sizeof buf, 0);
+        zmq_recv(s, buf, sizeof(buf), 0);
     }
     return (double)(ws_clock_ns() - t) / rounds;
 }
@@ -106,7 +107,7 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    qsort(v, (size_t)n, sizeof(*v), by_value);
     return v[n / 2];
 }
 
@@ -117,7 +118,7 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
     static struct wst_client c;
     char endpoint[128];
     double bare[TURNS], call[TURNS], ratio[TURNS];
-    snprintf(endpoint, sizeof endpoint, "%s.echo", d->ipc);
+    snprintf(endpoint, sizeof(endpoint), "%s.echo", d->ipc);
     pid_t echo = echo_start(endpoint, 12);
     void *ctx = zmq_ctx_new(), *s = zmq_socket(ctx, ZMQ_DEALER);
     zmq_connect(s, endpoint);
@@ -145,7 +146,7 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
             m.first_seq = seq++;
             n = ws__client_message__pack(&m, buf);
             zmq_send(c.sock, buf, n, 0);
-            zmq_recv(c.sock, reply, sizeof reply, 0);
+            zmq_recv(c.sock, reply, sizeof(reply), 0);
         }
         double ns = (double)(ws_clock_ns() - start) / ROUNDS;
         double p = ping_pong(s, buf, n, ROUNDS);
@@ -157,7 +158,7 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
     }
     printf("%-44s %12.3f us, synchronising call %.3f us\n", "bare ping-pong",
            median(bare, TURNS) / 1000, median(call, TURNS) / 1000);
-    snprintf(what, sizeof what, "synchronising call / bare, %s", where);
+    snprintf(what, sizeof(what), "synchronising call / bare, %s", where);
     result(what, median(ratio, TURNS), "x", bound, false);
     zmq_send(s, "q", 1, 0);
     waitpid(echo, NULL, 0);
@@ -172,7 +173,7 @@ static void bench_sync(const struct wst_daemon *d, const char *where, double bou
 static void bench_clients(const struct wst_daemon *d)
 {
     enum { N = 100 };
-    struct wst_client *c = calloc(N, sizeof *c);
+    struct wst_client *c = calloc(N, sizeof(*c));
     void *ctx = zmq_ctx_new();
     uint64_t va, start = ws_clock_ns();
     for (int i = 0; i < N; i++) {
@@ -226,7 +227,7 @@ int main(int argc, char **argv)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof(one), &one);
     wst_daemon_start(&d, NULL, skip);
     bench_sync(&d, "one core", 1.5);
     if (wst_daemon_stop(&d))

@@ -44,9 +44,9 @@ static double cpu_s(pid_t pid)
 {
     char path[64], text[1024];
     unsigned long user, system;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
     if (!n)
         die(path);
     fclose(f);
@@ -64,7 +64,7 @@ static void connect_all(struct wst_client *v, int n, void *ctx, const struct wst
     char task[16];
     wst_task = task;
     for (int i = 0; i < n; i++) {
-        snprintf(task, sizeof task, "task %d", i / 10);
+        snprintf(task, sizeof(task), "task %d", i / 10);
         wst_open(&v[i], ctx, d->ipc, true);
         if (wst_ring_open(&v[i]))
             die("ring");
@@ -83,10 +83,10 @@ static double scrape_ms(uint16_t port, size_t *ret_bytes)
     size_t n = 0;
     uint64_t start = ws_clock_ns();
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) ||
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
         send(fd, request, strlen(request), 0) < 0)
         die("metrics");
-    for (ssize_t k; (k = recv(fd, page + n, sizeof page - n, 0)) > 0;)
+    for (ssize_t k; (k = recv(fd, page + n, sizeof(page) - n, 0)) > 0;)
         n += (size_t)k;
     double ms = (double)(ws_clock_ns() - start) / 1e6;
     close(fd);
@@ -111,7 +111,7 @@ static void bench_scrape(uint16_t port)
     size_t bytes = 0;
     for (int i = 0; i < N; i++)
         ms[i] = scrape_ms(port, &bytes);
-    qsort(ms, N, sizeof *ms, compare);
+    qsort(ms, N, sizeof(*ms), compare);
     printf("a page of %zu bytes\n", bytes);
     result("scrape, median", ms[N / 2], "ms", 5);
     printf("%-52s %10.3f ms\n", "scrape, slowest of 50", ms[N - 1]);
@@ -126,7 +126,7 @@ static _Atomic bool stop;
 static void *caller(void *arg)
 {
     const struct wst_daemon *d = arg;
-    struct wst_client *c = calloc(1, sizeof *c);
+    struct wst_client *c = calloc(1, sizeof(*c));
     uint64_t va;
     wst_open(c, NULL, d->ipc, true);
     while (!stop) {
@@ -148,7 +148,7 @@ static uint64_t n_reloaded(const struct wst_daemon *d)
     FILE *f = fopen(d->log, "r");
     if (!f)
         die(d->log);
-    while (fgets(line, sizeof line, f))
+    while (fgets(line, sizeof(line), f))
         n += strstr(line, "config: reloaded") != NULL;
     fclose(f);
     return n;
@@ -182,9 +182,9 @@ int main(int argc, char **argv)
     struct rlimit files;
     uint16_t port = (uint16_t)(20000 + getpid() % 20000);
     char metrics[32];
-    snprintf(metrics, sizeof metrics, "127.0.0.1:%d", port);
+    snprintf(metrics, sizeof(metrics), "127.0.0.1:%d", port);
     const char *const extra[] = {"--metrics", metrics, "--log-level", "info", NULL};
-    struct wst_client *v = calloc((size_t)n, sizeof *v);
+    struct wst_client *v = calloc((size_t)n, sizeof(*v));
     void *ctx = zmq_ctx_new();
     if (n < 1 || !v || !ctx || getrlimit(RLIMIT_NOFILE, &files))
         return 2;

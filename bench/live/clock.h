@@ -9,8 +9,10 @@
 uint64_t live_now_ns(void);
 /* Returns at or after @at_ns, the device's time. */
 void live_wait_until(uint64_t at_ns);
-/* A segment, whose work is to be done @deadline_ns after now (0: by the task's deadline). Nothing without libwattshare. */
+/* A segment, whose work is to be done @deadline_ns after now (0: by the task's deadline). Nothing
+ * without libwattshare. */
 void live_job_begin(uint64_t deadline_ns);
-/* Return: when the last of the segment's operations ended, by the device; without libwattshare: now. */
+/* Return: when the last of the segment's operations ended, by the device; without libwattshare:
+ * now. */
 uint64_t live_job_end(void);
 #endif

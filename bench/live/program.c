@@ -74,7 +74,7 @@ static double number(const char *name, const char *text)
 
 static bool find_kinds(const char *text)
 {
-    snprintf(name, sizeof name, "%s", text);
+    snprintf(name, sizeof(name), "%s", text);
     strcpy(kernel, "live");
     for (const char *p = text; n_works < 2; p += strcspn(p, "+") + 1) {
         size_t n = strcspn(p, "+");
@@ -84,7 +84,7 @@ static bool find_kinds(const char *text)
         if (!k->name)
             return false;
         works[n_works++].kind = k;
-        snprintf(kernel + strlen(kernel), sizeof kernel - strlen(kernel), "_%s", k->name);
+        snprintf(kernel + strlen(kernel), sizeof(kernel) - strlen(kernel), "_%s", k->name);
         if (!p[n])
             return true;
     }
@@ -110,7 +110,7 @@ static void parse(int argc, char **argv)
                    {"--warm", &o.warm},
                    {"--instances2", &o.instances2},
                    {"--length2", &o.length2}};
-    enum { N = sizeof numbers / sizeof *numbers };
+    enum { N = sizeof(numbers) / sizeof(*numbers) };
     if (argc < 2 || !find_kinds(argv[1]))
         usage(
             "the first argument is encryption, sorting, search, blackscholes, montecarlo or steps");
@@ -292,7 +292,7 @@ static struct job *add_job(void)
 {
     if (n_jobs == cap_jobs) {
         cap_jobs = 2 * cap_jobs + 16;
-        jobs = realloc(jobs, cap_jobs * sizeof *jobs);
+        jobs = realloc(jobs, cap_jobs * sizeof(*jobs));
         if (!jobs)
             usage("out of memory");
     }
@@ -348,7 +348,7 @@ static uint64_t wait_for_go(void)
     unsigned long long ns;
     puts("ready");
     fflush(stdout);
-    if (!fgets(line, sizeof line, stdin) || sscanf(line, "go %llu", &ns) != 1)
+    if (!fgets(line, sizeof(line), stdin) || sscanf(line, "go %llu", &ns) != 1)
         exit(3); // whoever started us is gone
     return ns;
 }

@@ -19,7 +19,7 @@ static void encryption_make(struct live_data *w)
         key[i] = (uint8_t)work_random(1000 + (uint64_t)i);
     aes_make_tables(&tables, key);
     w->constant = &tables; // as struct live_aes has them
-    w->constant_bytes = sizeof tables;
+    w->constant_bytes = sizeof(tables);
     w->constant_name = "live_aes";
     memcpy(w->want, w->in, w->in_bytes);
 }
@@ -53,7 +53,7 @@ static void sorting_cpu(const struct live_data *w, uint32_t block)
     for (uint32_t k = 0; k < w->length; k++) {
         for (int i = 0; i < 2 * LIVE_THREADS; i++)
             part[i] ^= live_mix(k);
-        qsort(part, 2 * LIVE_THREADS, sizeof *part, order);
+        qsort(part, 2 * LIVE_THREADS, sizeof(*part), order);
     }
 }
 
