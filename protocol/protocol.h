@@ -15,10 +15,10 @@
  * client's death, whatever the cause. Over tcp it is the loss of the ZeroMQ connection
  * (heartbeats).
  *
- * Side socket (SOCK_SEQPACKET). The client connects and sends struct ws_handoff_request; the answer
+ * Handoff socket (SOCK_SEQPACKET). A client connects and sends struct ws_handoff_request; the answer
  * is struct ws_handoff_reply, with one file descriptor (SCM_RIGHTS) where a segment was asked for:
  * a memfd sealed against shrinking and growing, made and charged by the daemon. The connection
- * stays open as long as the client lives; SIDE_SEGMENT requests follow on it.
+ * stays open as long as the client lives; further requests follow on it.
  *
  * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap.
  * STAGING: a control page, then chunks; each chunk has a state word, changed by futex-woken
@@ -65,7 +65,7 @@ enum { WS_SHARE_BYTES = 32 };
 /* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends
  * it back with IMPORT gets an object of its own for the same memory (reply: bytes, and segment: its
  * device).
- * LANE, then BELL: the two descriptors of a short cut for small messages (ring.h), once for each
+ * RING, then DOORBELL: the two descriptors of the ring (ring.h) for small messages, once for each
  * client, before its first command. A daemon that knows none refuses, and all goes through
  * ZeroMQ. */
 enum {

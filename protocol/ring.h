@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/ring.h - a short cut for small messages between a client and the daemon of the same
+/* protocol/ring.h - a queue of small messages between a client and the daemon of the same
  * machine.
  *
  * ZeroMQ hands each message to a thread of its own on either side, so a question and its answer
