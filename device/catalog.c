@@ -68,12 +68,12 @@ int ws_gpu_spec_check(const struct ws_gpu_spec *s, const char *file, uint32_t li
                       struct ws_diags *diags)
 {
     bool ok = true;
-    if (!memchr(s->name, 0, sizeof s->name) || !name_ok(s->name)) {
+    if (!memchr(s->name, 0, sizeof(s->name)) || !name_ok(s->name)) {
         ws_diags_add(diags, file, line, 0,
                      "gpu: the name must be 1 to 31 letters, digits, '-', '_' or '.'");
         return WS_CATALOG_E_INVALID;
     }
-    if (!s->product[0] || !memchr(s->product, 0, sizeof s->product)) {
+    if (!s->product[0] || !memchr(s->product, 0, sizeof(s->product))) {
         ws_diags_add(diags, file, line, 0, "gpu %s: product must be 1 to 63 bytes of text",
                      s->name);
         ok = false;
@@ -131,7 +131,7 @@ static _Thread_local bool cb_failed;
 static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[256];
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     const char *hint = strstr(text, "no such option")
                            ? "; wattshared.conf(5), THE CATALOG, lists the keys"
                        : strstr(text, "invalid integer") ? "; it must be a whole number"
@@ -189,10 +189,10 @@ static int on_product(cfg_t *cfg, cfg_opt_t *opt)
 static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
 {
     cfg_t *c = (cfg_t *)cfg; /* libconfuse's getters lack const */
-    memset(spec, 0, sizeof *spec);
-    snprintf(spec->name, sizeof spec->name, "%s", cfg_title(c));
+    memset(spec, 0, sizeof(*spec));
+    snprintf(spec->name, sizeof(spec->name), "%s", cfg_title(c));
     if (cfg_size(c, "product"))
-        snprintf(spec->product, sizeof spec->product, "%s", cfg_getstr(c, "product"));
+        snprintf(spec->product, sizeof(spec->product), "%s", cfg_getstr(c, "product"));
     if (cfg_size(c, "cc"))
         (void)parse_cc(cfg_getstr(c, "cc"), &spec->cc_major, &spec->cc_minor);
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
@@ -212,9 +212,9 @@ static int on_gpu(cfg_t *cfg, cfg_opt_t *opt)
     size_t n = 0;
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys) + 2; i++) {
         const char *name = i == 0 ? "product" : i == 1 ? "cc" : keys[i - 2].name;
-        if (cfg_size(gpu, name) || (i > 1 && keys[i - 2].optional) || n >= sizeof missing - 1)
+        if (cfg_size(gpu, name) || (i > 1 && keys[i - 2].optional) || n >= sizeof(missing) - 1)
             continue;
-        n += snprintf(missing + n, sizeof missing - n, "%s%s", n ? ", " : "", name);
+        n += snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? ", " : "", name);
     }
     if (n) {
         cfg_error(cfg, "gpu %s: missing: %s", cfg_title(gpu), missing);
@@ -237,7 +237,7 @@ static int catalog_put(struct ws_catalog *c, const struct ws_gpu_spec *spec)
         *old = *spec;
         return 0;
     }
-    int r = ws_grow((void **)&c->v, &c->cap, c->n + 1, sizeof c->v[0]);
+    int r = ws_grow((void **)&c->v, &c->cap, c->n + 1, sizeof(c->v[0]));
     if (r < 0)
         return ws_forward(r);
     c->v[c->n++] = *spec;
@@ -276,7 +276,7 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg_set_validate_func(cfg, "gpu|hardware_cc", on_cc);
     char option[64];
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++) {
-        snprintf(option, sizeof option, "gpu|%s", keys[i].name);
+        snprintf(option, sizeof(option), "gpu|%s", keys[i].name);
         cfg_set_validate_func(cfg, option, on_int);
     }
     free(cfg->filename); /* cfg_parse_fp() knows no name */
@@ -338,7 +338,7 @@ int ws_catalog_load(struct ws_catalog *c, const char *path, struct ws_diags *dia
     if (stat(path, &st) < 0)
         return ws_raise(-errno);
     struct ws_catalog next = WS_CATALOG_NULL;
-    int r = ws_grow((void **)&next.v, &next.cap, c->n + 1, sizeof next.v[0]);
+    int r = ws_grow((void **)&next.v, &next.cap, c->n + 1, sizeof(next.v[0]));
     if (r < 0)
         return ws_forward(r);
     for (size_t i = 0; i < c->n; i++)

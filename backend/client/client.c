@@ -31,11 +31,11 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     c->dropped = true;
     c->errors.drop = error;
     va_start(ap, fmt);
-    vsnprintf(c->errors.drop_text, sizeof c->errors.drop_text, fmt, ap);
+    vsnprintf(c->errors.drop_text, sizeof(c->errors.drop_text), fmt, ap);
     va_end(ap);
     if (error && !c->errors.sticky) {
         c->errors.async = error;
-        memcpy(c->errors.text, c->errors.drop_text, sizeof c->errors.text);
+        memcpy(c->errors.text, c->errors.drop_text, sizeof(c->errors.text));
     }
     HASH_DEL(s->clients.by_peer, c);
     if (s->clients.last == c)
@@ -55,29 +55,29 @@ Ws__Error ws_client_drop_no_memory(struct ws_client *c)
 void ws_client_async_error(struct ws_client *c, struct ws_context *x, Ws__Error e, const char *fmt,
                            ...)
 {
-    char text[sizeof c->errors.text];
+    char text[sizeof(c->errors.text)];
     va_list ap;
     if (c->errors.sticky || c->dropped)
         return;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (!c->out.notice_error || ws_error_is_sticky(e)) {
         c->out.notice_error = e;
-        memcpy(c->out.notice_text, text, sizeof text);
+        memcpy(c->out.notice_text, text, sizeof(text));
         c->out.notice_device = x ? x->index : 0;
     }
     ws_client_touch(c);
     if (ws_error_is_sticky(e)) {
         c->errors.sticky = e;
         c->errors.sticky_context = x;
-        memcpy(c->errors.text, text, sizeof text);
+        memcpy(c->errors.text, text, sizeof(text));
         ws_log(WS_INFO, "client: context lost client=%u error=%d: %s", c->id, e, text);
         for (uint32_t i = 0; c->n_in_flight && i < c->n_contexts; i++)
             ws_device_cancel(c->contexts[i].gpu->device, c->memory.space);
     } else if (!c->errors.async) {
         c->errors.async = e;
-        memcpy(c->errors.text, text, sizeof text);
+        memcpy(c->errors.text, text, sizeof(text));
     }
 }
 

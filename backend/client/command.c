@@ -18,7 +18,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     if (WS_LIKELY(j)) {
         s->commands.pool = j->next;
         s->commands.n_pool--;
-    } else if (!(j = malloc(sizeof *j))) {
+    } else if (!(j = malloc(sizeof(*j)))) {
         ws_client_drop_no_memory(c);
         return NULL;
     }

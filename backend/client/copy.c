@@ -93,7 +93,7 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m)
 
 static void *command_bytes(struct ws_command *j, size_t n)
 {
-    if (n <= sizeof j->inline_bytes)
+    if (n <= sizeof(j->inline_bytes))
         return j->inline_bytes;
     return j->buffer = malloc(n);
 }

@@ -12,7 +12,7 @@
 struct ws_event *ws_event_find(struct ws_client *c, uint64_t id)
 {
     struct ws_event *e;
-    HASH_FIND(hh, c->events.by_id, &id, sizeof id, e);
+    HASH_FIND(hh, c->events.by_id, &id, sizeof(id), e);
     return e;
 }
 
@@ -44,9 +44,9 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->limits.max_events);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
-    struct ws_event *e = ws_alloc(sizeof *e);
+    struct ws_event *e = ws_alloc(sizeof(*e));
     if (e && !state)
-        state = ws_alloc(sizeof *state);
+        state = ws_alloc(sizeof(*state));
     if (!e || !state) {
         free(e);
         return ws_client_drop_no_memory(c);
@@ -54,7 +54,7 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
     state->n_refs++;
     e->id = id;
     e->state = state;
-    HASH_ADD(hh, c->events.by_id, id, sizeof e->id, e);
+    HASH_ADD(hh, c->events.by_id, id, sizeof(e->id), e);
     c->events.n++;
     *ret = e;
     return WS__ERROR__OK;
@@ -85,7 +85,7 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
     Ws__Error err = ws_event_get(c, m->event, &e);
     if (err)
         return err;
-    struct ws_record *r = ws_alloc(sizeof *r);
+    struct ws_record *r = ws_alloc(sizeof(*r));
     struct ws_command *j = r ? ws_command_new(c, WS_COMMAND_RECORD) : NULL;
     if (!j) {
         free(r);

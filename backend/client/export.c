@@ -33,7 +33,7 @@ struct ws_export {
 static bool key_of(int fd, struct key *ret)
 {
     struct stat st;
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
         return false;
     ret->dev = st.st_dev;
@@ -48,7 +48,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     int fds[2];
     if (!h)
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_export *e = c->memory.n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof *e) : NULL;
+    struct ws_export *e = c->memory.n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof(*e)) : NULL;
     if (!e || pipe2(fds, O_CLOEXEC)) {
         free(e);
         return WS__ERROR__OUT_OF_MEMORY;
@@ -66,7 +66,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     e->client = c;
     c->memory.n_exports++;
     ws_list_append(&e->object->exports, &e->node);
-    HASH_ADD(hh, s->memory.exports, key, sizeof e->key, e);
+    HASH_ADD(hh, s->memory.exports, key, sizeof(e->key), e);
     *ret_fd = fds[1];
     return WS__ERROR__OK;
 }
@@ -77,7 +77,7 @@ Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
     struct ws_export *e = NULL;
     struct key key;
     if (key_of(fd, &key))
-        HASH_FIND(hh, c->server->memory.exports, &key, sizeof key, e);
+        HASH_FIND(hh, c->server->memory.exports, &key, sizeof(key), e);
     if (!e || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY)
         return WS__ERROR__INVALID_VALUE;
     struct ws_context *x = ws_object_context(c, e->object);

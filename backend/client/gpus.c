@@ -67,7 +67,7 @@ uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
 {
     uint32_t all[WS_MAX_DEVICES], n_all = daemon_order(s, all), n = 0;
     if (!h->has_visible_devices) {
-        memcpy(order, all, n_all * sizeof *all);
+        memcpy(order, all, n_all * sizeof(*all));
         return n_all;
     }
     uint64_t taken = 0;
@@ -79,7 +79,7 @@ uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
             a++;
         while (a < b && isspace((unsigned char)b[-1]))
             b--;
-        snprintf(word, sizeof word, "%.*s", (int)WS_MIN(b - a, 63), a);
+        snprintf(word, sizeof(word), "%.*s", (int)WS_MIN(b - a, 63), a);
         int i = word[0] ? named(s, word, all, n_all, taken) : -1;
         if (i < 0)
             break;

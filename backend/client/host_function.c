@@ -13,7 +13,7 @@
 static struct ws_host_function *find(struct ws_client *c, uint64_t id)
 {
     struct ws_host_function *g;
-    HASH_FIND(hh, c->host_functions, &id, sizeof id, g);
+    HASH_FIND(hh, c->host_functions, &id, sizeof(id), g);
     return g;
 }
 
@@ -23,7 +23,7 @@ Ws__Error ws_host_function_submit(struct ws_client *c, const Ws__HostFunction *m
     struct ws_stream *s = ws_stream_find(c, m->stream);
     if (!s || find(c, m->function))
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_host_function *g = ws_alloc(sizeof *g);
+    struct ws_host_function *g = ws_alloc(sizeof(*g));
     struct ws_command *j = g ? ws_command_new(c, WS_COMMAND_HOST_FUNCTION) : NULL;
     if (!j) {
         free(g);
@@ -31,7 +31,7 @@ Ws__Error ws_host_function_submit(struct ws_client *c, const Ws__HostFunction *m
     }
     g->id = m->function;
     g->stream = s;
-    HASH_ADD(hh, c->host_functions, id, sizeof g->id, g);
+    HASH_ADD(hh, c->host_functions, id, sizeof(g->id), g);
     j->host_function = g;
     j->seq = seq;
     *ret_queued = true;

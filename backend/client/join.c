@@ -11,7 +11,7 @@
 
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq, bool replies)
 {
-    struct ws_join *join = ws_alloc(sizeof *join);
+    struct ws_join *join = ws_alloc(sizeof(*join));
     if (!join) {
         ws_client_drop_no_memory(c);
         return NULL;

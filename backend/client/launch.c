@@ -24,7 +24,7 @@ static Ws__Error no_sms(struct ws_context *x)
     ws_client_async_error(x->client, x, WS__ERROR__OUT_OF_RESOURCES,
                           "task %s may use the SMs %s only, and GPU %u (%s) has 0 to %u: give it "
                           "others, or gpu = \"…\", in wattshared.conf",
-                          t->name, ws_sm_set_text(&t->sms, sms, sizeof sms), x->gpu->device->index,
+                          t->name, ws_sm_set_text(&t->sms, sms, sizeof(sms)), x->gpu->device->index,
                           x->gpu->device->spec.name, x->gpu->device->spec.n_sms - 1);
     return WS__ERROR__OUT_OF_RESOURCES;
 }
@@ -53,7 +53,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
-    uint8_t *params = n <= sizeof j->inline_bytes ? j->inline_bytes : (j->buffer = malloc(n));
+    uint8_t *params = n <= sizeof(j->inline_bytes) ? j->inline_bytes : (j->buffer = malloc(n));
     if (!params) {
         ws_command_free(j);
         return WS__ERROR__OUT_OF_MEMORY;

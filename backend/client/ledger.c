@@ -31,7 +31,7 @@ void ws_ledger_add(struct ws_ledger *l, size_t max_rows, const char *name, uint6
             return;
         }
     if (!clean || l->n >= max_rows ||
-        ws_grow((void **)&l->rows, &l->cap, l->n + 1, sizeof *l->rows)) {
+        ws_grow((void **)&l->rows, &l->cap, l->n + 1, sizeof(*l->rows))) {
         free(clean);
         l->n_others += count;
         return;
@@ -59,8 +59,8 @@ void ws_ledger_message(const struct ws_ledger *l, struct ws_arena *a, Ws__NotSup
                        size_t *ret_n)
 {
     size_t n = l->n + (l->n_others != 0);
-    Ws__NotSupported **v = n ? ws_arena_array(a, n, sizeof *v) : NULL,
-                     *all = v ? ws_arena_array(a, n, sizeof *all) : NULL;
+    Ws__NotSupported **v = n ? ws_arena_array(a, n, sizeof(*v)) : NULL,
+                     *all = v ? ws_arena_array(a, n, sizeof(*all)) : NULL;
     *ret = NULL;
     *ret_n = 0;
     if (!all)

@@ -67,7 +67,7 @@ static Ws__Error place(struct ws_allocation *a, bool again)
     if (!choose_va(a, again)) {
         if (!ws_space_map_memory(c->memory.space, a->va, a->bytes, a->ref.object->memory, 0,
                                  readers, writers)) {
-            HASH_ADD(hh, c->memory.allocations, va, sizeof a->va, a);
+            HASH_ADD(hh, c->memory.allocations, va, sizeof(a->va), a);
             return WS__ERROR__OK;
         }
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
@@ -84,7 +84,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
         return WS__ERROR__INVALID_VALUE;
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
-    struct ws_allocation *a = ws_alloc(sizeof *a);
+    struct ws_allocation *a = ws_alloc(sizeof(*a));
     if (!a)
         return WS__ERROR__OUT_OF_MEMORY;
     a->context = x;
@@ -104,7 +104,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
 Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
                            struct ws_allocation **ret)
 {
-    struct ws_allocation *a = ws_alloc(sizeof *a);
+    struct ws_allocation *a = ws_alloc(sizeof(*a));
     if (!a)
         return WS__ERROR__OUT_OF_MEMORY;
     a->context = x;
@@ -119,7 +119,7 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va)
 {
     struct ws_allocation *a;
-    HASH_FIND(hh, c->memory.allocations, &va, sizeof va, a);
+    HASH_FIND(hh, c->memory.allocations, &va, sizeof(va), a);
     return a;
 }
 

@@ -19,7 +19,7 @@ struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
     if (WS_LIKELY(c->modules.last && c->modules.last->id == id))
         return c->modules.last;
     struct ws_module *m;
-    HASH_FIND(hh, c->modules.by_id, &id, sizeof id, m);
+    HASH_FIND(hh, c->modules.by_id, &id, sizeof(id), m);
     if (m)
         c->modules.last = m;
     return m;
@@ -62,7 +62,7 @@ static Ws__Error place_variables(struct ws_module *m)
 {
     const struct ws_dmodule_info *info = m->code->info;
     uint64_t total = 0;
-    m->var_va = ws_alloc_array(info->n_vars + 1, sizeof *m->var_va);
+    m->var_va = ws_alloc_array(info->n_vars + 1, sizeof(*m->var_va));
     if (!m->var_va)
         return WS__ERROR__OUT_OF_MEMORY;
     if (info->own_vars)
@@ -156,7 +156,7 @@ static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
         return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
     ws_device_instance_free(m->context->gpu->device, m->instance);
     m->instance = fresh;
-    memcpy(m->var_va, var_va, m->code->info->n_vars * sizeof *var_va);
+    memcpy(m->var_va, var_va, m->code->info->n_vars * sizeof(*var_va));
     return WS__ERROR__OK;
 }
 
@@ -169,8 +169,8 @@ Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
     if (info->own_vars)
         return WS__ERROR__INVALID_VALUE;
     struct ws_arena *a = &c->server->arena;
-    uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof *var_va);
-    uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof *kept);
+    uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof(*var_va));
+    uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof(*kept));
     size_t n = 0;
     if (!var_va || !kept)
         return WS__ERROR__OUT_OF_MEMORY;
@@ -202,9 +202,9 @@ Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
 
 static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
 {
-    Ws__Kernel *out = ws_arena_alloc(a, sizeof *out);
-    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof *offsets),
-             *sizes = ws_arena_array(a, k->n_params, sizeof *sizes);
+    Ws__Kernel *out = ws_arena_alloc(a, sizeof(*out));
+    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof(*offsets)),
+             *sizes = ws_arena_array(a, k->n_params, sizeof(*sizes));
     if (!out || !offsets || !sizes)
         return NULL;
     ws__kernel__init(out);
@@ -237,8 +237,8 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
     struct ws_arena *a = &c->server->arena;
     const struct ws_dmodule_info *info = m->code->info;
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
-    out.kernels = ws_arena_array(a, m->code->n_kernels, sizeof *out.kernels);
-    out.variables = ws_arena_array(a, info->n_vars, sizeof *out.variables);
+    out.kernels = ws_arena_array(a, m->code->n_kernels, sizeof(*out.kernels));
+    out.variables = ws_arena_array(a, info->n_vars, sizeof(*out.variables));
     if (!out.kernels || !out.variables)
         return false;
     for (uint32_t i = 0; i < m->code->n_kernels; i++)
@@ -246,7 +246,7 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
             return false;
     for (uint32_t i = 0; i < info->n_vars; i++) {
         const struct ws_ptx_var *v = &info->vars[i];
-        Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof *w) : NULL;
+        Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof(*w)) : NULL;
         if (!m->var_va[i])
             continue;
         if (!w)
@@ -351,7 +351,7 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
                        struct ws_code_entry *code)
 {
     struct ws_client *c = x->client;
-    struct ws_module *m = ws_alloc(sizeof *m);
+    struct ws_module *m = ws_alloc(sizeof(*m));
     if (!m) {
         refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
         return;
@@ -366,7 +366,7 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
         ws_module_free(m);
         return;
     }
-    HASH_ADD(hh, c->modules.by_id, id, sizeof m->id, m);
+    HASH_ADD(hh, c->modules.by_id, id, sizeof(m->id), m);
     if (!reply_module(c, seq, m))
         ws_client_drop_no_memory(c);
     ws_client_retire(c, 1);
@@ -392,7 +392,7 @@ static bool load_start(struct ws_context *x, struct ws_image *image, const Ws__M
                        uint64_t seq)
 {
     struct ws_client *c = x->client;
-    struct load *w = ws_alloc(sizeof *w);
+    struct load *w = ws_alloc(sizeof(*w));
     if (!w)
         return false;
     *w = (struct load){.load.done = loaded, .context = x, .seq = seq, .module = q->module};
@@ -443,7 +443,7 @@ static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, str
         return WS__ERROR__INVALID_IMAGE;
     if (c->modules.n_uploads >= WS_MAX_UPLOADS)
         upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
-    struct ws_upload *u = ws_alloc(sizeof *u);
+    struct ws_upload *u = ws_alloc(sizeof(*u));
     if (!u)
         return WS__ERROR__OUT_OF_MEMORY;
     u->data = malloc(q->image_bytes);
@@ -466,7 +466,7 @@ static Ws__Error upload_end(struct ws_client *c, struct ws_upload *u)
     SHA256Init(&sha);
     SHA256Update(&sha, u->data, u->bytes);
     SHA256Final(sha256, &sha);
-    if (memcmp(sha256, u->sha256, sizeof sha256)) {
+    if (memcmp(sha256, u->sha256, sizeof(sha256))) {
         upload_free(c, u);
         return WS__ERROR__INVALID_IMAGE;
     }

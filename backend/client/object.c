@@ -52,7 +52,7 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_r
     }
     if (!ws_user_memory_ok(c, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
-    struct ws_object *o = ws_alloc(sizeof *o);
+    struct ws_object *o = ws_alloc(sizeof(*o));
     if (!o)
         return WS__ERROR__OUT_OF_MEMORY;
     if (ws_device_memory_new(x->gpu->device, bytes, &o->memory)) {
@@ -112,10 +112,10 @@ bool ws_object_share(struct ws_server *s, struct ws_object *o)
 {
     if (o->is_shared)
         return true;
-    if (getrandom(o->handle, sizeof o->handle, 0) != sizeof o->handle)
+    if (getrandom(o->handle, sizeof(o->handle), 0) != sizeof(o->handle))
         return false;
     o->is_shared = true;
-    HASH_ADD(hh, s->memory.shared, handle, sizeof o->handle, o);
+    HASH_ADD(hh, s->memory.shared, handle, sizeof(o->handle), o);
     return true;
 }
 

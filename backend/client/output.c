@@ -39,7 +39,7 @@ static void copy_out(const struct ws_output_fifo *f, void *p, size_t offset, siz
 static size_t record_text(const struct ws_output_fifo *f)
 {
     uint8_t h[WS_OUTPUT_HEAD_BYTES];
-    copy_out(f, h, 0, sizeof h);
+    copy_out(f, h, 0, sizeof(h));
     return h[1] | (size_t)h[2] << 8 | (size_t)h[3] << 16;
 }
 
@@ -84,8 +84,8 @@ void ws_output_add(void *fifo, enum ws_output to, const char *text, size_t n)
     const uint8_t h[WS_OUTPUT_HEAD_BYTES] = {(uint8_t)to, (uint8_t)n, (uint8_t)(n >> 8),
                                              (uint8_t)(n >> 16)};
     pthread_mutex_lock(&f->lock);
-    if (make_room(f, sizeof h + n)) {
-        copy_in(f, h, sizeof h);
+    if (make_room(f, sizeof(h) + n)) {
+        copy_in(f, h, sizeof(h));
         copy_in(f, text, n);
     } else {
         f->n_lost++;

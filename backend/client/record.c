@@ -30,7 +30,7 @@ void ws_record_init(struct ws_record *r, struct ws_context *x, uint32_t n_refs)
 
 void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
 {
-    struct sync *y = ws_alloc(sizeof *y);
+    struct sync *y = ws_alloc(sizeof(*y));
     if (!y) {
         ws_client_drop_no_memory(c);
         return;

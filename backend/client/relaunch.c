@@ -63,7 +63,7 @@ static void set_part(struct ws_command *j)
         uint32_t most = r->choice.whole ? sms : random_to(s, 2 * sms);
         r->given = WS_MIN(left, most);
     }
-    memcpy(r->params + r->ctl_at, &r->ctl, sizeof r->ctl);
+    memcpy(r->params + r->ctl_at, &r->ctl, sizeof(r->ctl));
     j->op.launch.grid[0] = r->given;
     j->op.launch.grid[1] = j->op.launch.grid[2] = 1;
 }
@@ -80,7 +80,7 @@ static void set_fence(struct ws_relaunch *r, uint32_t at)
     r->control->ranges.range[0][1] = WS_VA_FIRST;
     r->control->ranges.range[1][0] = WS_VA_FIRST;
     r->control->ranges.range[1][1] = (UINT64_C(1) << 62) - WS_VA_FIRST;
-    memcpy(r->params + at, &f, sizeof f);
+    memcpy(r->params + at, &f, sizeof(f));
 }
 
 struct ws_relaunch *ws_relaunch_free(struct ws_relaunch *r)
@@ -105,7 +105,7 @@ static bool map_control(struct ws_relaunch *r)
         k++;
     if (k == WS_RELAUNCH_PAGES ||
         ws_space_map_host(r->client->memory.space, WS_VA_LAST + k * UINT64_C(4096),
-                          sizeof *r->control, r->control))
+                          sizeof(*r->control), r->control))
         return false;
     s->relaunch.pages[k / 64] |= UINT64_C(1) << k % 64;
     r->index = k;
@@ -120,13 +120,13 @@ static bool set_fused(struct ws_command *j, const struct ws_ptx_fused *fused, ui
     struct ws_ptx_fuse_work work[WS_FUSE_MAX] = {0};
     struct ws_ptx_fuse_work *w = &work[random_to(j->client->server, fused->n) - 1];
     struct ws_ptx_fuse_launch l;
-    memcpy(w->grid, j->op.launch.grid, sizeof w->grid);
-    memcpy(w->block, j->op.launch.block, sizeof w->block);
+    memcpy(w->grid, j->op.launch.grid, sizeof(w->grid));
+    memcpy(w->block, j->op.launch.block, sizeof(w->block));
     w->params = j->op.launch.params ? (const void *)j->op.launch.params : "";
     if (ws_ptx_fuse_launch(fused, work, params, &l))
         return false;
-    memcpy(j->op.launch.grid, l.grid, sizeof l.grid);
-    memcpy(j->op.launch.block, l.block, sizeof l.block);
+    memcpy(j->op.launch.grid, l.grid, sizeof(l.grid));
+    memcpy(j->op.launch.block, l.block, sizeof(l.block));
     return true;
 }
 
@@ -154,15 +154,15 @@ void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
     if (!ws_ptx_shape_set(&grid, g) || j->op.launch.flags || !fits ||
         (kernel->flat && (b[1] > 1 || b[2] > 1)) || (kernel->waits && crowds_out(j, kernel)))
         return;
-    struct ws_relaunch *r = ws_alloc(sizeof *r);
+    struct ws_relaunch *r = ws_alloc(sizeof(*r));
     if (!r)
         return;
     ws_list_init(&r->node);
     r->client = j->client;
     r->choice = s->config->rewrite;
-    memcpy(r->grid, g, sizeof r->grid);
-    memcpy(r->block, b, sizeof r->block);
-    r->control = ws_alloc(sizeof *r->control);
+    memcpy(r->grid, g, sizeof(r->grid));
+    memcpy(r->block, b, sizeof(r->block));
+    r->control = ws_alloc(sizeof(*r->control));
     r->params = ws_alloc(info->param_bytes);
     if (!r->control || !r->params || !map_control(r)) {
         ws_relaunch_free(r);
@@ -216,7 +216,7 @@ bool ws_relaunch_next(struct ws_command *j)
         r->done = WS_MIN(__atomic_load_n(&r->control->ticket, __ATOMIC_ACQUIRE), r->ctl.grid.total);
     if (!op->error && r->control->fault[0]) {
         op->error = WS_DEV_E_ILLEGAL_ADDRESS;
-        snprintf(op->text, sizeof op->text,
+        snprintf(op->text, sizeof(op->text),
                  "illegal address: kernel outside of its client's memory at %#llx",
                  (unsigned long long)r->control->fault[1]);
     }
@@ -232,8 +232,8 @@ bool ws_relaunch_next(struct ws_command *j)
     op->n_thread_insns = r->n_insns;
     op->counts = r->counts;
     op->launch.kernel = r->original;
-    memcpy(op->launch.grid, r->grid, sizeof r->grid);
-    memcpy(op->launch.block, r->block, sizeof r->block);
+    memcpy(op->launch.grid, r->grid, sizeof(r->grid));
+    memcpy(op->launch.block, r->block, sizeof(r->block));
     j->relaunch = ws_relaunch_free(r);
     return false;
 }

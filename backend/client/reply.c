@@ -58,7 +58,7 @@ void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const
 int ws_client_tell_reached(struct ws_client *c, uint64_t id)
 {
     void *v = c->out.reached;
-    if (ws_grow(&v, &c->out.cap_reached, c->out.n_reached + 1, sizeof *c->out.reached))
+    if (ws_grow(&v, &c->out.cap_reached, c->out.n_reached + 1, sizeof(*c->out.reached)))
         return ws_raise(-ENOMEM);
     c->out.reached = v;
     c->out.reached[c->out.n_reached++] = id;

@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct ws_staging_control) <= CONTROL_BYTES, "control fits
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
 {
     struct ws_segment *g;
-    HASH_FIND(hh, c->segments.by_id, &id, sizeof id, g);
+    HASH_FIND(hh, c->segments.by_id, &id, sizeof(id), g);
     return g && !g->released ? g : NULL;
 }
 
@@ -41,7 +41,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     Ws__Error e = check(c, q);
     if (e)
         return e;
-    struct ws_segment *g = ws_alloc(sizeof *g);
+    struct ws_segment *g = ws_alloc(sizeof(*g));
     if (!g)
         return WS__ERROR__OUT_OF_MEMORY;
     uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
@@ -69,7 +69,7 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes, g->fd);
     g->id = ++c->segments.n_made;
-    HASH_ADD(hh, c->segments.by_id, id, sizeof g->id, g);
+    HASH_ADD(hh, c->segments.by_id, id, sizeof(g->id), g);
     c->stats.segment_bytes += g->bytes;
     *ret = g;
     return WS__ERROR__OK;

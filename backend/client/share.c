@@ -63,10 +63,10 @@ static Ws__Error event_export(struct ws_client *c, uint64_t id, Ws__Reply *ret)
         return err;
     struct ws_event_state *t = e->state;
     if (!t->is_shared) {
-        if (getrandom(t->handle, sizeof t->handle, 0) != sizeof t->handle)
+        if (getrandom(t->handle, sizeof(t->handle), 0) != sizeof(t->handle))
             return WS__ERROR__INTERNAL;
         t->is_shared = true;
-        HASH_ADD(hh, c->server->shared_events, handle, sizeof t->handle, t);
+        HASH_ADD(hh, c->server->shared_events, handle, sizeof(t->handle), t);
     }
     ret->data = (ProtobufCBinaryData){WS_SHARE_BYTES, t->handle};
     return WS__ERROR__OK;

@@ -46,7 +46,7 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
     ws_list_init(&x->gated_job.go);
     ws_va_init(&x->va, &c->server->memory.va_pool);
     ws_va_init(&x->move_va, &c->server->memory.va_pool);
-    x->open = x->last = ws_alloc(sizeof *x->open);
+    x->open = x->last = ws_alloc(sizeof(*x->open));
     if (!x->open)
         return ws_raise(-ENOMEM);
     x->seen_ns = ws_device_now_ns(gpu->device);
@@ -81,7 +81,7 @@ struct ws_stream *ws_stream_find(struct ws_client *c, uint64_t id)
         struct ws_context *x = context_of(c, id);
         s = x ? &x->legacy : NULL;
     } else {
-        HASH_FIND(hh, c->streams.by_id, &id, sizeof id, s);
+        HASH_FIND(hh, c->streams.by_id, &id, sizeof(id), s);
     }
     if (s)
         c->streams.last = s;
@@ -98,13 +98,13 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams", c->limits.max_streams);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
-    struct ws_stream *s = ws_alloc(sizeof *s);
+    struct ws_stream *s = ws_alloc(sizeof(*s));
     if (!s) {
         return ws_client_drop_no_memory(c);
     }
     s->non_blocking = m->non_blocking;
     stream_init(s, &c->contexts[m->device], m->stream);
-    HASH_ADD(hh, c->streams.by_id, id, sizeof s->id, s);
+    HASH_ADD(hh, c->streams.by_id, id, sizeof(s->id), s);
     c->streams.n++;
     return WS__ERROR__OK;
 }
@@ -175,7 +175,7 @@ static struct ws_epoch *epoch_for(struct ws_stream *s)
     if (x->last_is_legacy == s->legacy)
         return x->last;
     if (x->n_epoch_commands) {
-        struct ws_epoch *e = ws_alloc(sizeof *e);
+        struct ws_epoch *e = ws_alloc(sizeof(*e));
         if (!e)
             return NULL;
         x->last->next = e;

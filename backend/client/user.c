@@ -25,15 +25,15 @@ static const struct ws_user_limits *limits_of(const struct ws_user *u)
 struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size)
 {
     struct ws_user *u;
-    HASH_FIND(hh, s->clients.users, &uid, sizeof uid, u);
+    HASH_FIND(hh, s->clients.users, &uid, sizeof(uid), u);
     if (!u) {
-        if (!(u = ws_alloc(sizeof *u))) {
+        if (!(u = ws_alloc(sizeof(*u)))) {
             snprintf(buf, size, "the daemon is out of memory");
             return NULL;
         }
         u->uid = uid;
         u->server = s;
-        HASH_ADD(hh, s->clients.users, uid, sizeof u->uid, u);
+        HASH_ADD(hh, s->clients.users, uid, sizeof(u->uid), u);
     }
     u->n_refs++;
     u->n_clients++;

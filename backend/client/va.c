@@ -103,7 +103,7 @@ static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
         i < v->n_free && va + bytes == v->free[i].va && in_one_run(v, va, v->free[i].va);
     if (joins_before && joins_after) {
         v->free[i - 1].bytes += bytes + v->free[i].bytes;
-        memmove(v->free + i, v->free + i + 1, (v->n_free - i - 1) * sizeof *v->free);
+        memmove(v->free + i, v->free + i + 1, (v->n_free - i - 1) * sizeof(*v->free));
         v->n_free--;
     } else if (joins_before) {
         v->free[i - 1].bytes += bytes;
@@ -111,10 +111,10 @@ static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
         v->free[i].va = va;
         v->free[i].bytes += bytes;
     } else {
-        int r = ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof *v->free);
+        int r = ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof(*v->free));
         if (r)
             return ws_forward(r);
-        memmove(v->free + i + 1, v->free + i, (v->n_free - i) * sizeof *v->free);
+        memmove(v->free + i + 1, v->free + i, (v->n_free - i) * sizeof(*v->free));
         v->free[i] = (struct ws_va_extent){va, bytes};
         v->n_free++;
     }
@@ -126,7 +126,7 @@ static int grow(struct ws_va *v, uint64_t need, uint64_t align)
     struct ws_va_extent run;
     uint64_t want =
         (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
-    int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof *v->runs);
+    int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof(*v->runs));
     if (!r)
         r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v->pool, (uint32_t)want, &run);
     if (r)
@@ -146,7 +146,7 @@ static int grow(struct ws_va *v, uint64_t need, uint64_t align)
  * behind. */
 static bool cut(struct ws_va *v, size_t i, uint64_t skip, uint64_t need)
 {
-    if (skip && ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof *v->free))
+    if (skip && ws_grow((void **)&v->free, &v->cap_free, v->n_free + 1, sizeof(*v->free)))
         return false;
     struct ws_va_extent *e = &v->free[i];
     struct ws_va_extent behind = {e->va + skip + need, e->bytes - skip - need};
@@ -154,11 +154,11 @@ static bool cut(struct ws_va *v, size_t i, uint64_t skip, uint64_t need)
     if (!skip && behind.bytes) {
         *e = behind;
     } else if (skip && behind.bytes) {
-        memmove(e + 2, e + 1, (v->n_free - i - 1) * sizeof *e);
+        memmove(e + 2, e + 1, (v->n_free - i - 1) * sizeof(*e));
         e[1] = behind;
         v->n_free++;
     } else if (!skip) {
-        memmove(e, e + 1, (v->n_free - i - 1) * sizeof *e);
+        memmove(e, e + 1, (v->n_free - i - 1) * sizeof(*e));
         v->n_free--;
     }
     v->hint = skip ? i + 1 : i;
@@ -201,7 +201,7 @@ int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *re
 int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
 {
     ws_va_init(ret, v->pool);
-    int r = ws_grow((void **)&ret->runs, &ret->cap_runs, v->n_runs, sizeof *ret->runs);
+    int r = ws_grow((void **)&ret->runs, &ret->cap_runs, v->n_runs, sizeof(*ret->runs));
     for (size_t i = 0; !r && i < v->n_runs; i++) {
         r = pool_take(v->pool, (uint32_t)(v->runs[i].bytes / WS_VA_GRANULE_BYTES), &ret->runs[i]);
         ret->n_runs += !r;

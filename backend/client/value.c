@@ -33,7 +33,7 @@ static Ws__Error write_by_copy(struct ws_client *c, struct ws_stream *s, const W
     j->op.copy.bytes = m->bytes;
     j->op.copy.height = j->op.copy.depth = 1;
     j->op.copy.dst = j->op.copy.src = (struct ws_pitches){m->bytes, m->bytes};
-    _Static_assert(sizeof j->inline_bytes >= sizeof m->value, "room for one value");
+    _Static_assert(sizeof(j->inline_bytes) >= sizeof(m->value), "room for one value");
     j->op.copy.src_host = memcpy(j->inline_bytes, &m->value, m->bytes);
     *ret_queued = true;
     ws_stream_push(s, j);

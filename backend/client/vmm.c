@@ -18,16 +18,16 @@
 struct ws_handle *ws_handle_find(struct ws_client *c, uint64_t id)
 {
     struct ws_handle *h;
-    HASH_FIND(hh, c->memory.handles, &id, sizeof id, h);
+    HASH_FIND(hh, c->memory.handles, &id, sizeof(id), h);
     return h;
 }
 
 static struct ws_handle *handle_new(struct ws_client *c, uint64_t id)
 {
-    struct ws_handle *h = ws_alloc(sizeof *h);
+    struct ws_handle *h = ws_alloc(sizeof(*h));
     if (h) {
         h->id = id;
-        HASH_ADD(hh, c->memory.handles, id, sizeof h->id, h);
+        HASH_ADD(hh, c->memory.handles, id, sizeof(h->id), h);
     }
     return h;
 }
@@ -87,7 +87,7 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
         c->memory.reserved_bytes > WS_MAX_RESERVED_BYTES - raw_bytes ||
         HASH_COUNT(c->memory.reservations) >= WS_MAX_RESERVATIONS)
         return WS__ERROR__OUT_OF_MEMORY;
-    struct ws_reservation *r = ws_alloc(sizeof *r);
+    struct ws_reservation *r = ws_alloc(sizeof(*r));
     if (!r || ws_va_alloc(&c->memory.va, raw_bytes, &r->raw_va)) {
         free(r);
         return WS__ERROR__OUT_OF_MEMORY;
@@ -96,7 +96,7 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
     r->va = WS_ALIGN_UP(r->raw_va, align);
     r->bytes = m->bytes;
     c->memory.reserved_bytes += raw_bytes;
-    HASH_ADD(hh, c->memory.reservations, va, sizeof r->va, r);
+    HASH_ADD(hh, c->memory.reservations, va, sizeof(r->va), r);
     *ret_va = r->va;
     return WS__ERROR__OK;
 }
@@ -104,7 +104,7 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
 Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
 {
     struct ws_reservation *r;
-    HASH_FIND(hh, c->memory.reservations, &va, sizeof va, r);
+    HASH_FIND(hh, c->memory.reservations, &va, sizeof(va), r);
     if (!r || r->n)
         return WS__ERROR__INVALID_VALUE;
     ws_va_free(&c->memory.va, r->raw_va, r->raw_bytes);
@@ -158,8 +158,8 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     if ((i < r->n && r->v[i]->va - m->address < m->bytes) ||
         (i && m->address - r->v[i - 1]->va < r->v[i - 1]->bytes))
         return WS__ERROR__INVALID_VALUE;
-    struct ws_vmapping *v = ws_alloc(sizeof *v);
-    if (!v || ws_grow((void **)&r->v, &r->cap, r->n + 1, sizeof *r->v)) {
+    struct ws_vmapping *v = ws_alloc(sizeof(*v));
+    if (!v || ws_grow((void **)&r->v, &r->cap, r->n + 1, sizeof(*r->v))) {
         free(v);
         return WS__ERROR__OUT_OF_MEMORY;
     }
@@ -167,7 +167,7 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     v->bytes = m->bytes;
     v->offset = m->offset;
     ws_object_ref_take(&v->ref, o, c);
-    memmove(r->v + i + 1, r->v + i, (r->n - i) * sizeof *r->v);
+    memmove(r->v + i + 1, r->v + i, (r->n - i) * sizeof(*r->v));
     r->v[i] = v;
     r->n++;
     return WS__ERROR__OK;

@@ -68,7 +68,7 @@ struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256)
 int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint64_t bytes,
                  struct ws_image **ret)
 {
-    struct ws_image *i = ws_alloc(sizeof *i);
+    struct ws_image *i = ws_alloc(sizeof(*i));
     if (!i)
         return ws_raise(-ENOMEM);
     memcpy(i->sha256, sha256, WS_SHA256_BYTES);
@@ -103,7 +103,7 @@ struct ws_code_entry *ws_image_code_known(const struct ws_image *i, const struct
 int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
                         struct ws_code_entry *code)
 {
-    if (ws_grow((void **)&i->by_sm, &i->cap_by_sm, i->n_by_sm + 1, sizeof *i->by_sm)) {
+    if (ws_grow((void **)&i->by_sm, &i->cap_by_sm, i->n_by_sm + 1, sizeof(*i->by_sm))) {
         ws_code_unref(i->cache, code);
         return ws_raise(-ENOMEM);
     }
@@ -118,12 +118,12 @@ static void key_of(const struct ws_ptx_texts *t, uint8_t *ret)
     SHA256Init(&sha);
     if (t->link) { /* else the key of a text is its hash, however it came */
         const uint8_t mark[2] = {'L', t->strict};
-        SHA256Update(&sha, mark, sizeof mark);
+        SHA256Update(&sha, mark, sizeof(mark));
     }
     for (size_t k = 0; k < t->n; k++) {
         uint64_t len = t->v[k].len;
         if (t->link)
-            SHA256Update(&sha, (const uint8_t *)&len, sizeof len);
+            SHA256Update(&sha, (const uint8_t *)&len, sizeof(len));
         SHA256Update(&sha, (const uint8_t *)t->v[k].text, len);
     }
     SHA256Final(ret, &sha);
@@ -168,7 +168,7 @@ static bool module_bound(const struct ws_ptx_module *m)
 static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
                      struct ws_device *device, struct ws_code_entry **ret, struct ws_diags *diags)
 {
-    struct ws_code_entry *e = ws_alloc(sizeof *e);
+    struct ws_code_entry *e = ws_alloc(sizeof(*e));
     if (!e)
         return ws_raise(-ENOMEM);
     e->device = device;
@@ -227,7 +227,7 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     if (r)
         return r;
     if (fresh) {
-        memcpy(e->sha256, key, sizeof key);
+        memcpy(e->sha256, key, sizeof(key));
         pthread_mutex_lock(&c->code_lock);
         HASH_FIND(hh, c->codes, key, WS_SHA256_BYTES, known);
         if (known) { /* another thread was faster */

@@ -70,7 +70,7 @@ static void *thread_main(void *arg)
         *l->done_end = w;
         l->done_end = &w->next;
         uint64_t one = 1;
-        ssize_t ignored = write(l->wake_fd, &one, sizeof one);
+        ssize_t ignored = write(l->wake_fd, &one, sizeof(one));
         (void)ignored; /* full means that it is readable already */
     }
     pthread_mutex_unlock(&l->lock);
@@ -92,7 +92,7 @@ static void start_threads(struct ws_loader *l)
 
 int ws_loader_new(struct ws_loader **ret, const uint32_t *n_threads, int wake_fd)
 {
-    struct ws_loader *l = ws_alloc(sizeof *l);
+    struct ws_loader *l = ws_alloc(sizeof(*l));
     if (!l)
         return ws_raise(-ENOMEM);
     l->max_threads = n_threads;
@@ -206,7 +206,7 @@ static struct task *task_of(struct ws_loader *l, struct ws_image *image, struct 
             t->device->spec.cc_minor == d->spec.cc_minor)
             return t;
     }
-    struct task *t = ws_alloc(sizeof *t);
+    struct task *t = ws_alloc(sizeof(*t));
     char *copy = t ? ws_strdup(name) : NULL;
     if (!copy) {
         free(t);

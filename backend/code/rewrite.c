@@ -18,7 +18,7 @@ static int rewrite_one(struct ws_ptx_module *m, uint32_t k, const struct ws_rewr
     int r = 0;
     if (choice->fuse) {
         char name[4200];
-        snprintf(name, sizeof name, "%.4100s$fuse", m->funcs[k].name);
+        snprintf(name, sizeof(name), "%.4100s$fuse", m->funcs[k].name);
         r = ws_ptx_fuse_refused(m, k, why, why_bytes);
         if (!r)
             r = ws_ptx_fuse_make(m, (uint32_t[]){k, k, k}, 3, choice->same_block, name,
@@ -45,7 +45,7 @@ static int rewrite_one(struct ws_ptx_module *m, uint32_t k, const struct ws_rewr
 int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
                       const struct ws_rewrite_choice *choice, struct ws_rewritten **ret)
 {
-    struct ws_rewritten *all = ws_alloc_array((size_t)n_own + 1, sizeof *all);
+    struct ws_rewritten *all = ws_alloc_array((size_t)n_own + 1, sizeof(*all));
     uint32_t n = m->n_funcs, own = 0;
     if (!all)
         return ws_raise(-ENOMEM);
@@ -55,7 +55,7 @@ int ws_rewrite_module(struct ws_ptx_module *m, uint32_t n_own,
         if (!m->funcs[k].is_entry || m->funcs[k].is_decl)
             continue;
         all[own].kernel = -1;
-        int r = rewrite_one(m, k, choice, &all[own], why, sizeof why);
+        int r = rewrite_one(m, k, choice, &all[own], why, sizeof(why));
         own++;
         if (r < 0)
             return ws_forward(r);
@@ -69,7 +69,7 @@ static bool flat_only(const struct ws_ptx_module *m, uint32_t func, enum ws_ptx_
 {
     char why[160];
     bool flat = false;
-    return ws_ptx_rewrite_refused(m, func, kind, &flat, why, sizeof why) || flat;
+    return ws_ptx_rewrite_refused(m, func, kind, &flat, why, sizeof(why)) || flat;
 }
 
 /* Of what may not even be sliced, that may be the reason. */
@@ -79,7 +79,7 @@ static bool may_wait(const struct ws_ptx_module *m, const char *name)
     bool flat;
     const struct ws_ptx_func *f = ws_ptx_find_func(m, name);
     return !f || ws_ptx_rewrite_refused(m, (uint32_t)(f - m->funcs), WS_REWRITE_SLICE, &flat, why,
-                                        sizeof why) != 0;
+                                        sizeof(why)) != 0;
 }
 
 void ws_rewrite_find(const struct ws_dmodule *module, uint32_t n_own,

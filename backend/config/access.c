@@ -29,11 +29,11 @@ bool ws_access_uid(const char *name, uint32_t *ret)
 
 int ws_access_add(struct ws_access *a, const struct ws_user_limits *l)
 {
-    struct ws_user_limits *v = ws_alloc_array(a->n_limits + 1, sizeof *v);
+    struct ws_user_limits *v = ws_alloc_array(a->n_limits + 1, sizeof(*v));
     if (!v)
         return ws_raise(-ENOMEM);
     if (a->n_limits)
-        memcpy(v, a->limits, a->n_limits * sizeof *v);
+        memcpy(v, a->limits, a->n_limits * sizeof(*v));
     v[a->n_limits++] = *l;
     free(a->limits);
     a->limits = v;
@@ -43,11 +43,11 @@ int ws_access_add(struct ws_access *a, const struct ws_user_limits *l)
 static int add_allowed(struct ws_access *a, const struct ws_allowed *w)
 {
     if (!(a->n_allowed & (a->n_allowed - 1))) { /* full: twice as many */
-        struct ws_allowed *v = ws_alloc_array(a->n_allowed ? 2 * a->n_allowed : 1, sizeof *v);
+        struct ws_allowed *v = ws_alloc_array(a->n_allowed ? 2 * a->n_allowed : 1, sizeof(*v));
         if (!v)
             return ws_raise(-ENOMEM);
         if (a->n_allowed)
-            memcpy(v, a->allowed, a->n_allowed * sizeof *v);
+            memcpy(v, a->allowed, a->n_allowed * sizeof(*v));
         free(a->allowed);
         a->allowed = v;
     }
@@ -85,7 +85,7 @@ int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags
     int r = 0, wrong = 0;
     if (!f)
         return -errno;
-    for (uint32_t number = 1; r >= 0 && fgets(line, sizeof line, f); number++) {
+    for (uint32_t number = 1; r >= 0 && fgets(line, sizeof(line), f); number++) {
         r = allowed_line(a, line, path, number, diags);
         wrong |= r > 0;
     }

@@ -19,7 +19,7 @@ void ws_task_default(struct ws_task *ret, const char *exe)
 {
     const char *slash = strrchr(exe, '/');
     *ret = (struct ws_task){.weight = 1};
-    snprintf(ret->name, sizeof ret->name, "%.*s", WS_TASK_NAME_BYTES - 1,
+    snprintf(ret->name, sizeof(ret->name), "%.*s", WS_TASK_NAME_BYTES - 1,
              slash    ? slash + 1
              : exe[0] ? exe
                       : "unknown");
@@ -64,8 +64,8 @@ static bool cgroup_matches(char *const *patterns, const char *text)
         const char *a = memchr(text, ':', n),
                    *b = a ? memchr(a + 1, ':', n - (size_t)(a + 1 - text)) : NULL;
         if (b) {
-            snprintf(path, sizeof path, "%.*s",
-                     (int)WS_MIN(n - (size_t)(b + 1 - text), sizeof path - 1), b + 1);
+            snprintf(path, sizeof(path), "%.*s",
+                     (int)WS_MIN(n - (size_t)(b + 1 - text), sizeof(path) - 1), b + 1);
             if (any_matches(patterns, path))
                 return true;
         }
@@ -133,7 +133,7 @@ const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
     else
         ws_task_default(ret, who->exe);
     if (!found && named)
-        snprintf(ret->name, sizeof ret->name, "%.*s", WS_TASK_NAME_BYTES - 1, who->name);
+        snprintf(ret->name, sizeof(ret->name), "%.*s", WS_TASK_NAME_BYTES - 1, who->name);
     return found;
 }
 
@@ -152,11 +152,12 @@ size_t ws_task_rules_env(const struct ws_task_rules *rules, char (*ret)[WS_TASK_
     for (size_t i = 0; i < rules->n; i++)
         for (char *const *p = rules->v[i].env; p && *p; p++) {
             char name[WS_TASK_NAME_BYTES];
-            snprintf(name, sizeof name, "%.*s", (int)WS_MIN(strcspn(*p, "="), sizeof name - 1), *p);
+            snprintf(name, sizeof(name), "%.*s", (int)WS_MIN(strcspn(*p, "="), sizeof(name) - 1),
+                     *p);
             if (name_known(ret, WS_MIN(n, max), name))
                 continue;
             if (n < max)
-                memcpy(ret[n], name, sizeof name);
+                memcpy(ret[n], name, sizeof(name));
             n++;
         }
     return n;

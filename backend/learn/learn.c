@@ -48,9 +48,9 @@ const char *ws_learn_basis_name(enum ws_learn_basis b)
 
 static void known_key(struct ws_learn_known_key *ret, const char *hash, const char *gpu)
 {
-    memset(ret, 0, sizeof *ret);
-    snprintf(ret->hash, sizeof ret->hash, "%s", hash);
-    snprintf(ret->gpu, sizeof ret->gpu, "%s", gpu);
+    memset(ret, 0, sizeof(*ret));
+    snprintf(ret->hash, sizeof(ret->hash), "%s", hash);
+    snprintf(ret->gpu, sizeof(ret->gpu), "%s", gpu);
 }
 
 static struct ws_learn_known *known_find(const struct ws_learn *l, const char *hash,
@@ -59,17 +59,17 @@ static struct ws_learn_known *known_find(const struct ws_learn *l, const char *h
     struct ws_learn_known_key key;
     struct ws_learn_known *k;
     known_key(&key, hash, gpu);
-    HASH_FIND(hh, l->known, &key, sizeof key, k);
+    HASH_FIND(hh, l->known, &key, sizeof(key), k);
     return k;
 }
 
 static void shape_key(struct ws_learn_shape_key *ret, const struct ws_learn_known *k,
                       const uint32_t grid[3], const uint32_t block[3])
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     ret->known = k;
-    memcpy(ret->grid, grid, sizeof ret->grid);
-    memcpy(ret->block, block, sizeof ret->block);
+    memcpy(ret->grid, grid, sizeof(ret->grid));
+    memcpy(ret->block, block, sizeof(ret->block));
 }
 
 static struct ws_learn_shape *shape_find(const struct ws_learn *l, const struct ws_learn_known *k,
@@ -80,17 +80,17 @@ static struct ws_learn_shape *shape_find(const struct ws_learn *l, const struct 
     if (!k)
         return NULL;
     shape_key(&key, k, grid, block);
-    HASH_FIND(hh, l->shapes, &key, sizeof key, s);
+    HASH_FIND(hh, l->shapes, &key, sizeof(key), s);
     return s;
 }
 
 static struct ws_learn_known *known_get(struct ws_learn *l, const char *hash, const char *gpu)
 {
     struct ws_learn_known *k = known_find(l, hash, gpu);
-    if (k || !(k = ws_alloc(sizeof *k)))
+    if (k || !(k = ws_alloc(sizeof(*k))))
         return k;
     known_key(&k->key, hash, gpu);
-    HASH_ADD(hh, l->known, key, sizeof k->key, k);
+    HASH_ADD(hh, l->known, key, sizeof(k->key), k);
     return k;
 }
 
@@ -113,10 +113,10 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, co
     }
     if (!k && !(k = known_get(l, hash, gpu)))
         return NULL;
-    if (!(s = ws_alloc(sizeof *s)))
+    if (!(s = ws_alloc(sizeof(*s))))
         return NULL;
     char text[WS_PROFILE_SHAPE_BYTES * 2];
-    snprintf(text, sizeof text, "%ux%ux%u/%ux%ux%u", grid[0], grid[1], grid[2], block[0], block[1],
+    snprintf(text, sizeof(text), "%ux%ux%u/%ux%ux%u", grid[0], grid[1], grid[2], block[0], block[1],
              block[2]);
     if (ws_profile_key_set(&s->profile.key, hash, gpu, text)) {
         free(s);
@@ -127,7 +127,7 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, co
     s->cold_error = NAN;
     ws_list_init(&s->node);
     ws_list_init(&s->recent);
-    HASH_ADD(hh, l->shapes, key, sizeof s->key, s);
+    HASH_ADD(hh, l->shapes, key, sizeof(s->key), s);
     l->n_shapes++;
     k->n_shapes++;
     return s;
@@ -425,7 +425,7 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
     }
     if (!s || ws_profile_add_run(&s->profile, n_sm, ms, w))
         return;
-    memcpy(s->profile.name, code->name, sizeof s->profile.name);
+    memcpy(s->profile.name, code->name, sizeof(s->profile.name));
     ws_list_remove(&s->recent);
     ws_list_append(&l->recent, &s->recent);
     if (!s->dirty && l->writer) {
@@ -477,11 +477,11 @@ void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
 static int copy_profile(struct ws_profile *to, const struct ws_profile *from)
 {
     *to = *from;
-    to->points = ws_alloc_array(from->n_points ? from->n_points : 1, sizeof *to->points);
+    to->points = ws_alloc_array(from->n_points ? from->n_points : 1, sizeof(*to->points));
     to->cap_points = from->n_points;
     if (!to->points)
         return -ENOMEM;
-    memcpy(to->points, from->points, from->n_points * sizeof *to->points);
+    memcpy(to->points, from->points, from->n_points * sizeof(*to->points));
     return 0;
 }
 
@@ -525,7 +525,7 @@ uint32_t ws_learn_show(struct ws_learn *l, struct ws_arena *a, uint32_t max,
                        struct ws_learn_shown **ret)
 {
     uint32_t n = 0;
-    *ret = ws_arena_array(a, max + 1, sizeof **ret);
+    *ret = ws_arena_array(a, max + 1, sizeof(**ret));
     if (!*ret)
         return 0;
     pthread_mutex_lock(&l->lock);
@@ -539,7 +539,7 @@ uint32_t ws_learn_show(struct ws_learn *l, struct ws_arena *a, uint32_t max,
 
 int ws_learn_new(struct ws_learn **ret, const char *path)
 {
-    struct ws_learn *l = ws_alloc(sizeof *l);
+    struct ws_learn *l = ws_alloc(sizeof(*l));
     if (!l)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&l->lock, NULL);

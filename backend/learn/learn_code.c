@@ -33,10 +33,10 @@ static void copy_name(char to[static WS_PROFILE_NAME_BYTES], const char *name)
 int ws_learn_code_new(struct ws_learn_code **ret, const struct ws_ptx_module *m,
                       const struct ws_dmodule_info *info, uint32_t n_kernels)
 {
-    struct ws_learn_code *c = ws_alloc(sizeof *c);
+    struct ws_learn_code *c = ws_alloc(sizeof(*c));
     if (!c)
         return ws_raise(-ENOMEM);
-    c->kernels = ws_alloc_array(n_kernels ? n_kernels : 1, sizeof *c->kernels);
+    c->kernels = ws_alloc_array(n_kernels ? n_kernels : 1, sizeof(*c->kernels));
     if (!c->kernels) {
         free(c);
         return ws_raise(-ENOMEM);

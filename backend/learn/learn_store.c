@@ -98,10 +98,10 @@ void ws_learn_writer_wake(struct ws_learn *l)
 static int adopt(void *arg, const struct ws_profile *p)
 {
     struct ws_profile copy = *p;
-    copy.points = ws_alloc_array(p->n_points ? p->n_points : 1, sizeof *copy.points);
+    copy.points = ws_alloc_array(p->n_points ? p->n_points : 1, sizeof(*copy.points));
     if (!copy.points)
         return ws_raise(-ENOMEM);
-    memcpy(copy.points, p->points, p->n_points * sizeof *copy.points);
+    memcpy(copy.points, p->points, p->n_points * sizeof(*copy.points));
     copy.cap_points = p->n_points;
     ws_learn_adopt(arg, &copy);
     ws_profile_deinit(&copy);
@@ -110,7 +110,7 @@ static int adopt(void *arg, const struct ws_profile *p)
 
 int ws_learn_writer_new(struct ws_learn *l, const char *path, struct ws_diags *diags)
 {
-    struct ws_learn_writer *w = ws_alloc(sizeof *w);
+    struct ws_learn_writer *w = ws_alloc(sizeof(*w));
     if (!w)
         return ws_raise(-ENOMEM);
     int r = ws_store_open(&w->store, path, WS_STORE_WRITE, diags);

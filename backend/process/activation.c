@@ -17,7 +17,7 @@ enum { FIRST_FD = 3 };
 static void add(struct ws_activation *a, int fd)
 {
     struct sockaddr_un name = {0};
-    socklen_t n = sizeof name, size = sizeof(int);
+    socklen_t n = sizeof(name), size = sizeof(int);
     int i = a->n++;
     a->v[i].fd = fd;
     a->v[i].type = 0;
@@ -28,7 +28,7 @@ static void add(struct ws_activation *a, int fd)
         getsockname(fd, (struct sockaddr *)&name, &n) || name.sun_family != AF_UNIX)
         return;
     size_t length = n - offsetof(struct sockaddr_un, sun_path);
-    snprintf(a->v[i].path, sizeof a->v[i].path, "%.*s", (int)length, name.sun_path);
+    snprintf(a->v[i].path, sizeof(a->v[i].path), "%.*s", (int)length, name.sun_path);
 }
 
 void ws_activation_read(struct ws_activation *a)

@@ -104,7 +104,7 @@ static void client_free(struct ws_client *c)
 static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *peer,
                                     const uint32_t *order, uint32_t n)
 {
-    struct ws_client *c = ws_alloc(sizeof *c);
+    struct ws_client *c = ws_alloc(sizeof(*c));
     if (!c)
         return NULL;
     c->server = s;
@@ -124,9 +124,9 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->modules.loads);
     ws_output_init(&c->output);
     ws_va_init(&c->memory.va, &s->memory.va_pool);
-    c->contexts = ws_alloc_array(n, sizeof *c->contexts);
+    c->contexts = ws_alloc_array(n, sizeof(*c->contexts));
     bool ok = c->contexts && !ws_space_new(&c->memory.space) &&
-              getrandom(c->wire.token, sizeof c->wire.token, 0) == sizeof c->wire.token;
+              getrandom(c->wire.token, sizeof(c->wire.token), 0) == sizeof(c->wire.token);
     for (; ok && c->n_contexts < n; c->n_contexts++)
         ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
                               c->n_contexts);
@@ -142,7 +142,7 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, ui
                                   bool gated)
 {
     const struct ws_gpu_spec *p = &g->device->spec;
-    Ws__Device *d = ws_arena_alloc(a, sizeof *d);
+    Ws__Device *d = ws_arena_alloc(a, sizeof(*d));
     if (!d)
         return NULL;
     ws__device__init(d);
@@ -168,13 +168,13 @@ static Ws__Device *device_message(struct ws_arena *a, const struct ws_gpu *g, ui
     d->fp32_lanes_per_sm = p->fp32_lanes_per_sm;
     uint8_t *uuid = (uint8_t *)g->uuid;
     if (gated) { /* it knows the GPU by the driver's name for it */
-        uuid = ws_arena_alloc(a, sizeof g->uuid);
+        uuid = ws_arena_alloc(a, sizeof(g->uuid));
         if (!uuid)
             return NULL;
         if (!ws_device_cuda_uuid(g->device, uuid))
-            memcpy(uuid, g->uuid, sizeof g->uuid);
+            memcpy(uuid, g->uuid, sizeof(g->uuid));
     }
-    d->uuid = (ProtobufCBinaryData){sizeof g->uuid, uuid};
+    d->uuid = (ProtobufCBinaryData){sizeof(g->uuid), uuid};
     return d;
 }
 
@@ -207,12 +207,12 @@ static int send_hello_reply(struct ws_client *c)
     limits.max_segment_bytes = l->max_segment_bytes;
     r.version = WS_PROTOCOL_VERSION;
     r.client = c->id;
-    r.token = (ProtobufCBinaryData){sizeof c->wire.token, c->wire.token};
+    r.token = (ProtobufCBinaryData){sizeof(c->wire.token), c->wire.token};
     r.handoff_socket = c->who.local ? s->handoff.path : (char *)"";
     r.limits = &limits;
     r.gate_policy = c->jobs.gated && ws_dispatch_is_on(s);
     r.gate_lease_ms = s->config->gate_lease_ms;
-    r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof *r.devices);
+    r.devices = ws_arena_array(&s->arena, c->n_contexts, sizeof(*r.devices));
     if (!r.devices)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
@@ -249,8 +249,8 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
                                 .local = h->local && info.ipc && s->handoff.fd >= 0,
                                 .gone = info.gone};
-    clean_copy(ret->exe, sizeof ret->exe, h->exe[0] ? h->exe : h->comm);
-    clean_copy(ret->name, sizeof ret->name, h->task);
+    clean_copy(ret->exe, sizeof(ret->exe), h->exe[0] ? h->exe : h->comm);
+    clean_copy(ret->name, sizeof(ret->name), h->task);
     ws_newcomer_recognise(s, h, ret);
 }
 
@@ -263,7 +263,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     if (h->version != WS_PROTOCOL_VERSION) {
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "protocol version %u, but this daemon speaks %d: install the same wattshare on "
                  "both sides",
                  h->version, WS_PROTOCOL_VERSION);
@@ -275,7 +275,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     if (s->clients.n >= s->config->limits.max_clients) {
-        snprintf(text, sizeof text, "%u clients are connected, the limit (max_clients)",
+        snprintf(text, sizeof(text), "%u clients are connected, the limit (max_clients)",
                  s->clients.n);
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
@@ -292,7 +292,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         ws_log(WS_INFO, "client: gone before its hello was read pid=%u", who.pid);
         return;
     }
-    struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof text);
+    struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user) {
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
@@ -311,8 +311,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->who.pid = who.pid;
     c->who.uid = who.uid;
     c->who.local = who.local;
-    memcpy(c->who.exe, who.exe, sizeof c->who.exe);
-    memcpy(c->who.task, who.name, sizeof c->who.task);
+    memcpy(c->who.exe, who.exe, sizeof(c->who.exe));
+    memcpy(c->who.task, who.name, sizeof(c->who.task));
     c->work = who.work;
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->who.work_known = who.work_known;

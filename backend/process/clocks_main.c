@@ -81,14 +81,14 @@ static int lock(const struct helper *h, const char *name, const struct ws_clocks
 {
     char uuid[16], why[80] = "no such name";
     struct ws_nvml *n =
-        uuid_of(name, uuid) ? ws_nvml_open(h->library, uuid, why, sizeof why) : NULL;
+        uuid_of(name, uuid) ? ws_nvml_open(h->library, uuid, why, sizeof(why)) : NULL;
     if (!n) {
-        snprintf(a->text, sizeof a->text, "clocks can't be set: %s", why);
+        snprintf(a->text, sizeof(a->text), "clocks can't be set: %s", why);
         return -ENODEV;
     }
     int r = ws_nvml_lock_clocks(n, q->core_mhz, q->memory_mhz, &a->core_mhz, &a->memory_mhz);
     if (r)
-        snprintf(a->text, sizeof a->text, "clocks can't be set: %s",
+        snprintf(a->text, sizeof(a->text), "clocks can't be set: %s",
                  r == -EPERM     ? "NVML gives no permission (wattshare-clocks must be root)"
                  : r == -ENOTSUP ? "the GPU or its driver does not support it"
                                  : "NVML failed");
@@ -180,7 +180,7 @@ static void answer(struct helper *h, int peer, const struct ws_clocks_ask *q,
     struct gpu *g = find(h, name);
     if (g && g->peer != peer) {
         a->error = -EBUSY;
-        snprintf(a->text, sizeof a->text, "clocks can't be set: another daemon has set them");
+        snprintf(a->text, sizeof(a->text), "clocks can't be set: another daemon has set them");
         return;
     }
     if (!q->core_mhz && !q->memory_mhz) {
@@ -193,13 +193,13 @@ static void answer(struct helper *h, int peer, const struct ws_clocks_ask *q,
     else if (!g)
         a->error = note(h, name);
     if (a->error) {
-        snprintf(a->text, sizeof a->text, "clocks can't be set: %s: %s", h->folder,
+        snprintf(a->text, sizeof(a->text), "clocks can't be set: %s: %s", h->folder,
                  strerror(-a->error));
         return;
     }
     if (!g) {
         g = &h->gpus[h->n_gpus++];
-        memcpy(g->name, name, sizeof name);
+        memcpy(g->name, name, sizeof(name));
         g->peer = peer;
     }
     a->error = lock(h, name, q, a);
@@ -214,17 +214,17 @@ static void serve(struct helper *h, int peer)
 {
     struct ws_clocks_ask q;
     struct ws_clocks_answer a = {.version = WS_CLOCKS_VERSION};
-    ssize_t n = recv(h->peers[peer], &q, sizeof q, MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = recv(h->peers[peer], &q, sizeof(q), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n != (ssize_t)sizeof q || q.version != WS_CLOCKS_VERSION) {
+    if (n != (ssize_t)sizeof(q) || q.version != WS_CLOCKS_VERSION) {
         if (n > 0)
             ws_log(WS_WARN, "clocks: a message that is none: the daemon is of another version");
         leave(h, peer);
         return;
     }
     answer(h, peer, &q, &a);
-    if (send(h->peers[peer], &a, sizeof a, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof a)
+    if (send(h->peers[peer], &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(a))
         leave(h, peer);
 }
 
@@ -265,7 +265,7 @@ static void run(struct helper *h, int listener, int signals)
 static int listen_at(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof a.sun_path) {
+    if (strlen(path) >= sizeof(a.sun_path)) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -273,7 +273,7 @@ static int listen_at(const char *path)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t before = umask(0177);
     (void)unlink(path);
-    bool bound = fd >= 0 && !bind(fd, (const struct sockaddr *)&a, sizeof a);
+    bool bound = fd >= 0 && !bind(fd, (const struct sockaddr *)&a, sizeof(a));
     umask(before);
     return bound && !listen(fd, PEERS_MAX) ? fd : -1;
 }

@@ -34,7 +34,7 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
     char text[768];
     const char *hint = "";
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     if (strstr(text, "no such option"))
         hint = " (wattshared.conf(5) lists the keys)";
     else if (strstr(text, "duplicate title"))
@@ -123,7 +123,7 @@ static int policy_try(const char *name, const char *const *options, struct ws_di
         return WS_CONFIG_E_INVALID;
     }
     struct ws_policy *p = NULL;
-    int r = ops->make(&p, options, error, sizeof error);
+    int r = ops->make(&p, options, error, sizeof(error));
     if (r < 0)
         return ws_raise(r);
     if (r) {
@@ -229,7 +229,7 @@ static void set_callbacks(cfg_t *cfg)
     for (size_t i = 0; i < n; i++) {
         char name[64];
         const char *section = ws_config_section_name(keys[i].section);
-        snprintf(name, sizeof name, "%s%s%s", section, section[0] ? "|" : "", keys[i].name);
+        snprintf(name, sizeof(name), "%s%s%s", section, section[0] ? "|" : "", keys[i].name);
         cfg_set_validate_func(cfg, name, on_value);
     }
     cfg_set_validate_func(cfg, "user", on_user);
@@ -260,7 +260,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
         return ws_raise(-ENOMEM);
     }
     set_callbacks(cfg);
-    memset(&reading, 0, sizeof reading);
+    memset(&reading, 0, sizeof(reading));
     reading.diags = diags;
     reading.path = path;
     int r = parse(cfg, f, diags);
@@ -269,7 +269,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     if (!r)
         r = take(c, cfg);
     ws_config_task_end();
-    memset(&reading, 0, sizeof reading);
+    memset(&reading, 0, sizeof(reading));
     cfg_free(cfg);
     fclose(f);
     return r;
@@ -464,7 +464,7 @@ static int set_word(struct ws_config *c, const char *name, const char *option, c
     const struct ws_config_word *w = ws_config_word_find(k->words, word);
     if (!w) {
         ws_diags_add(diags, option, 0, 0, "\"%s\" is not known: use %s", word,
-                     ws_config_words_text(k->words, list, sizeof list));
+                     ws_config_words_text(k->words, list, sizeof(list)));
         return WS_CONFIG_E_INVALID;
     }
     memcpy((char *)c + k->offset, w->value, k->size);

@@ -181,7 +181,7 @@ static bool put_reload(const char *when)
 static int put_page(void)
 {
     char line[4096], word[64];
-    while (fgets(line, sizeof line, stdin)) {
+    while (fgets(line, sizeof(line), stdin)) {
         bool ok = true;
         if (sscanf(line, "@keys %63s", word) == 1)
             ok = put_section(word);

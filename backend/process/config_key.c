@@ -64,7 +64,7 @@ static const char *endpoint_wrong(const char *e)
     char path[256];
     if (!strncmp(e, "tcp://", 6))
         return strrchr(e + 6, ':') ? NULL : "use tcp://ADDRESS:PORT";
-    int r = ws_handoff_path(e, path, sizeof path);
+    int r = ws_handoff_path(e, path, sizeof(path));
     if (r == -ENAMETOOLONG)
         return "the path is too long: use at most 102 bytes";
     return r ? "use ipc:///PATH or tcp://ADDRESS:PORT" : NULL;
@@ -95,7 +95,7 @@ static const char *log_path_wrong(const char *p)
     char dir[PATH_MAX];
     struct stat st;
     const char *slash = strrchr(p, '/');
-    if (p[0] != '/' || strlen(p) >= sizeof dir)
+    if (p[0] != '/' || strlen(p) >= sizeof(dir))
         return "use the whole path of a file";
     if (!stat(p, &st)) {
         if (!S_ISREG(st.st_mode))
@@ -104,7 +104,7 @@ static const char *log_path_wrong(const char *p)
                                  "daemon's user write to it"
                                : NULL;
     }
-    snprintf(dir, sizeof dir, "%.*s", slash > p ? (int)(slash - p) : 1, p);
+    snprintf(dir, sizeof(dir), "%.*s", slash > p ? (int)(slash - p) : 1, p);
     if (!stat(dir, &st) && S_ISDIR(st.st_mode) && !access(dir, W_OK | X_OK))
         return NULL;
     return "the file cannot be made: use a directory that exists and that the daemon may write to";
@@ -267,7 +267,7 @@ static bool word_ok(const struct ws_config_key *k, cfg_t *cfg, cfg_opt_t *opt)
     if (ws_config_word_find(k->words, text_of(opt)))
         return true;
     cfg_error(cfg, "%s = \"%s\" is not known: use %s", k->name, text_of(opt),
-              ws_config_words_text(k->words, list, sizeof list));
+              ws_config_words_text(k->words, list, sizeof(list)));
     return false;
 }
 
@@ -279,8 +279,8 @@ static bool policy_ok(const struct ws_config_key *k, cfg_t *cfg, cfg_opt_t *opt)
     const struct ws_policy_ops *const *all = ws_policy_all(&n_all);
     if (!strcmp(v, "none") || ws_policy_find(v))
         return true;
-    for (size_t i = 0; i < n_all && n < sizeof names; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, ", %s", all[i]->name);
+    for (size_t i = 0; i < n_all && n < sizeof(names); i++)
+        n += (size_t)snprintf(names + n, sizeof(names) - n, ", %s", all[i]->name);
     cfg_error(cfg, "%s = \"%s\" is not known; there are: %s", k->name, v, names);
     return false;
 }
@@ -399,7 +399,7 @@ static int list_take(const struct ws_config_key *k, void *field, cfg_t *cfg)
 static int patterns_take(const struct ws_config_key *k, void *field, cfg_t *cfg)
 {
     unsigned n = cfg_size(cfg, k->name);
-    char **v = ws_alloc_array(n + 1, sizeof *v);
+    char **v = ws_alloc_array(n + 1, sizeof(*v));
     *(char ***)field = v;
     for (unsigned i = 0; v && i < n; i++)
         if (!(v[i] = ws_strdup(cfg_getnstr(cfg, k->name, i))))
@@ -411,7 +411,7 @@ static int users_take(const struct ws_config_key *k, void *field, cfg_t *cfg)
 {
     struct ws_task_rule *r = WS_CONTAINER_OF(field, struct ws_task_rule, uids);
     unsigned n = cfg_size(cfg, k->name);
-    if (!(r->uids = ws_alloc_array(n, sizeof *r->uids)))
+    if (!(r->uids = ws_alloc_array(n, sizeof(*r->uids))))
         return ws_raise(-ENOMEM);
     for (; r->n_uids < n; r->n_uids++)
         (void)ws_access_uid(cfg_getnstr(cfg, k->name, (unsigned)r->n_uids), &r->uids[r->n_uids]);
@@ -470,7 +470,7 @@ size_t ws_config_key_opts(enum ws_config_section section, bool with_defaults,
                           cfg_opt_t ret[WS_CONFIG_N_KEYS + 1])
 {
     size_t n = 0;
-    memset(ret, 0, (WS_CONFIG_N_KEYS + 1) * sizeof *ret);
+    memset(ret, 0, (WS_CONFIG_N_KEYS + 1) * sizeof(*ret));
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++) {
         const struct ws_config_key *k = &keys[i];
         if (k->section != section)
@@ -519,7 +519,7 @@ int ws_config_list_set(char **list, size_t max, const char *const *v, size_t n)
             return ws_raise(-ENOMEM);
         }
     list_clear(list);
-    memcpy(list, copy, (n + 1) * sizeof *list);
+    memcpy(list, copy, (n + 1) * sizeof(*list));
     return 0;
 }
 

@@ -61,7 +61,7 @@ static int rule_init(struct ws_task_rule *r, const cfg_t *cfg, cfg_t *section, c
     r->gpu_line = ws_config_line(WS_CONFIG_TASK, "gpu");
     r->sms_line =
         WS_MAX(ws_config_line(WS_CONFIG_TASK, "sms"), ws_config_line(WS_CONFIG_TASK, "max_sms"));
-    snprintf(r->task.name, sizeof r->task.name, "%s", title ? title : "");
+    snprintf(r->task.name, sizeof(r->task.name), "%s", title ? title : "");
     if (ws_config_take_task(r, section) || !(r->file = ws_strdup(path)))
         return ws_raise(-ENOMEM);
     if (r->task.period_ms && !r->task.deadline_ms)
@@ -76,7 +76,7 @@ int ws_config_task_add(cfg_t *cfg, cfg_t *section, const char *path)
     uint32_t line;
     void *v = read_rules.v;
     size_t cap = read_rules.n; /* one by one: there are few */
-    if (ws_grow(&v, &cap, read_rules.n + 1, sizeof *read_rules.v)) {
+    if (ws_grow(&v, &cap, read_rules.n + 1, sizeof(*read_rules.v))) {
         cfg_error(cfg, "out of memory");
         return -1;
     }
@@ -87,7 +87,7 @@ int ws_config_task_add(cfg_t *cfg, cfg_t *section, const char *path)
         cfg_error(cfg, "out of memory");
         return -1;
     }
-    whole_wrong(r, title, wrong, sizeof wrong, &line);
+    whole_wrong(r, title, wrong, sizeof(wrong), &line);
     if (!wrong[0])
         return 0;
     int end = cfg->line;
@@ -129,8 +129,8 @@ static bool rule_check(const struct ws_task_rule *r, const struct ws_gpu_spec *c
     char names[256] = "", sms[256];
     const struct ws_gpu_spec *best = NULL;
     for (size_t i = 0, k = 0; i < n; i++) {
-        if (k < sizeof names)
-            k += (size_t)snprintf(names + k, sizeof names - k, "%s%s", i ? ", " : "",
+        if (k < sizeof(names))
+            k += (size_t)snprintf(names + k, sizeof(names) - k, "%s%s", i ? ", " : "",
                                   specs[i]->name);
         if ((!t->gpu[0] || !strcmp(t->gpu, specs[i]->name)) &&
             (!best || specs[i]->n_sms > best->n_sms))
@@ -152,7 +152,7 @@ static bool rule_check(const struct ws_task_rule *r, const struct ws_gpu_spec *c
         ws_diags_add(
             diags, r->file, r->sms_line, 0,
             "task %s: sms = \"%s\", but the largest GPU it may use, %s, has the SMs 0 to %u",
-            t->name, ws_sm_set_text(&t->sms, sms, sizeof sms), best->name, best->n_sms - 1);
+            t->name, ws_sm_set_text(&t->sms, sms, sizeof(sms)), best->name, best->n_sms - 1);
     else
         return true;
     return false;

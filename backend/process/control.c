@@ -53,9 +53,9 @@ void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct
     const char *options;
     if (!q) {
         a.error = WS__ERROR__MALFORMED;
-        snprintf(text, sizeof text, "a request that can't be read");
+        snprintf(text, sizeof(text), "a request that can't be read");
     } else if (q->set) {
-        set(s, msg, q, &a, text, sizeof text);
+        set(s, msg, q, &a, text, sizeof(text));
     }
     a.version = WS_PROTOCOL_VERSION;
     a.text = text;

@@ -59,7 +59,7 @@ static void field(struct entry *e, const char *key, const char *value, size_t n)
         for (int i = 0; i < 8; i++)
             length[i] = (uint8_t)((uint64_t)n >> 8 * i);
         put(e, "\n", 1);
-        put(e, length, sizeof length);
+        put(e, length, sizeof(length));
     } else {
         put(e, "=", 1);
     }
@@ -72,8 +72,8 @@ static const char *word_key(const char *word, size_t n, char key[KEY_BYTES])
 {
     static const char prefix[] = "WATTSHARE_";
     const char *eq = memchr(word, '=', n);
-    size_t k = eq ? (size_t)(eq - word) : 0, at = sizeof prefix - 1;
-    if (!k || k + sizeof prefix > KEY_BYTES)
+    size_t k = eq ? (size_t)(eq - word) : 0, at = sizeof(prefix) - 1;
+    if (!k || k + sizeof(prefix) > KEY_BYTES)
         return NULL;
     memcpy(key, prefix, at);
     for (size_t i = 0; i < k; i++) {
@@ -125,18 +125,18 @@ size_t ws_journal_entry(enum ws_log_level level, const char *text, size_t n, cha
 static bool journal_write(enum ws_log_level level, const char *text, size_t n)
 {
     char buf[ENTRY_BYTES];
-    size_t bytes = ws_journal_entry(level, text, n, buf, sizeof buf);
+    size_t bytes = ws_journal_entry(level, text, n, buf, sizeof(buf));
     return bytes && send(journal_fd, buf, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
 int ws_journal_open(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof a.sun_path)
+    if (strlen(path) >= sizeof(a.sun_path))
         return -ENAMETOOLONG;
     strcpy(a.sun_path, path);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a)) {
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a))) {
         int r = -errno;
         if (fd >= 0)
             close(fd);

@@ -112,14 +112,14 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
 
 static int option_int(void *socket, int option, int value)
 {
-    return zmq_setsockopt(socket, option, &value, sizeof value) ? -errno : 0;
+    return zmq_setsockopt(socket, option, &value, sizeof(value)) ? -errno : 0;
 }
 
 static int set_options(struct loop *l, struct endpoint *e)
 {
     int64_t max = l->config->limits.max_message_bytes;
     int ms = (int)l->config->heartbeat_s * 1000;
-    int r = zmq_setsockopt(e->router, ZMQ_MAXMSGSIZE, &max, sizeof max) ? -errno : 0;
+    int r = zmq_setsockopt(e->router, ZMQ_MAXMSGSIZE, &max, sizeof(max)) ? -errno : 0;
     r = r ? r : option_int(e->router, ZMQ_ROUTER_MANDATORY, 1);
     r = r ? r : option_int(e->router, ZMQ_SNDHWM, SEND_HWM);
     r = r ? r : option_int(e->router, ZMQ_RCVHWM, RECV_HWM);
@@ -195,7 +195,7 @@ static int open_endpoint(struct loop *l, unsigned i)
         r = option_int(e->router, ZMQ_USE_FD, e->passed);
     if (r)
         return ws_raise(r);
-    snprintf(monitor, sizeof monitor, "inproc://monitor-%u", i);
+    snprintf(monitor, sizeof(monitor), "inproc://monitor-%u", i);
     if (zmq_socket_monitor(e->router, monitor, ZMQ_EVENT_DISCONNECTED) ||
         zmq_connect(e->monitor, monitor))
         return ws_raise(-errno);
@@ -217,7 +217,7 @@ static int open_side(struct loop *l)
     for (unsigned i = 0; i < l->n_endpoints; i++) {
         if (!l->endpoints[i].path)
             continue;
-        int r = ws_handoff_path(l->endpoints[i].name, path, sizeof path);
+        int r = ws_handoff_path(l->endpoints[i].name, path, sizeof(path));
         int passed = r ? -1 : ws_activation_take(&l->activation, SOCK_SEQPACKET, path);
         if (passed >= 0)
             return ws_server_handoff_adopt(l->server, path, passed);
@@ -258,10 +258,10 @@ static void read_monitor(struct loop *l, unsigned i)
     char address[256];
     uint16_t number;
     int32_t fd;
-    while (zmq_recv(l->endpoints[i].monitor, event, sizeof event, ZMQ_DONTWAIT) == sizeof event) {
-        (void)!zmq_recv(l->endpoints[i].monitor, address, sizeof address, 0);
-        memcpy(&number, event, sizeof number);
-        memcpy(&fd, event + 2, sizeof fd);
+    while (zmq_recv(l->endpoints[i].monitor, event, sizeof(event), ZMQ_DONTWAIT) == sizeof(event)) {
+        (void)!zmq_recv(l->endpoints[i].monitor, address, sizeof(address), 0);
+        memcpy(&number, event, sizeof(number));
+        memcpy(&fd, event + 2, sizeof(fd));
         if (number == ZMQ_EVENT_DISCONNECTED)
             ws_server_disconnected(l->server, (uint8_t)i, fd);
     }
@@ -273,11 +273,11 @@ static bool receive(struct loop *l, unsigned i)
     void *router = l->endpoints[i].router;
     struct ws_peer peer;
     uint64_t bytes = 0;
-    int n = zmq_recv(router, peer.id, sizeof peer.id, ZMQ_DONTWAIT), more = 1;
+    int n = zmq_recv(router, peer.id, sizeof(peer.id), ZMQ_DONTWAIT), more = 1;
     if (n < 0)
         return errno == EINTR;
     peer.socket = (uint8_t)i;
-    peer.n = (uint8_t)WS_MIN(n, (int)sizeof peer.id);
+    peer.n = (uint8_t)WS_MIN(n, (int)sizeof(peer.id));
     struct ws_message m = {.peer = &peer, .frames = l->frames};
     while (more) {
         zmq_msg_t extra, *f = m.n_frames < WS_MAX_FRAMES ? &l->frames[m.n_frames] : &extra;
@@ -327,7 +327,7 @@ static void drain(struct loop *l, uint32_t signal)
 static void on_signal(struct loop *l, const struct ws_loop_options *o)
 {
     struct signalfd_siginfo si;
-    while (read(l->signal_fd, &si, sizeof si) == sizeof si) {
+    while (read(l->signal_fd, &si, sizeof(si)) == sizeof(si)) {
         if (si.ssi_signo != SIGHUP) {
             drain(l, si.ssi_signo);
         } else if (o->reload) {
@@ -342,7 +342,7 @@ static void on_signal(struct loop *l, const struct ws_loop_options *o)
 static void drain_wake(const struct loop *l)
 {
     uint64_t n;
-    ssize_t ignored = read(ws_server_wake_fd(l->server), &n, sizeof n);
+    ssize_t ignored = read(ws_server_wake_fd(l->server), &n, sizeof(n));
     (void)ignored;
 }
 
@@ -393,14 +393,14 @@ static bool finished(struct loop *l, const struct ws_loop_options *o)
 static int descriptor_of(void *socket)
 {
     int fd = -1;
-    size_t n = sizeof fd;
+    size_t n = sizeof(fd);
     return zmq_getsockopt(socket, ZMQ_FD, &fd, &n) ? -1 : fd;
 }
 
 static bool has_messages(void *router)
 {
     int events = 0;
-    size_t n = sizeof events;
+    size_t n = sizeof(events);
     return !zmq_getsockopt(router, ZMQ_EVENTS, &events, &n) && (events & ZMQ_POLLIN);
 }
 
@@ -491,7 +491,7 @@ static int open_all(struct loop *l)
 int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint32_t n_devices,
                 const struct ws_loop_options *o)
 {
-    struct loop *l = calloc(1, sizeof *l);
+    struct loop *l = calloc(1, sizeof(*l));
     sigset_t set;
     int r = 0;
     if (!l)

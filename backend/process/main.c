@@ -260,8 +260,8 @@ static int find_soft(const char *name, const struct ws_catalog *catalog, struct 
         g->n++;
         return 0;
     }
-    for (size_t k = 0, n = 0; k < catalog->n && n < sizeof names; k++)
-        n += snprintf(names + n, sizeof names - n, "%s%s", k ? ", " : "", catalog->v[k].name);
+    for (size_t k = 0, n = 0; k < catalog->n && n < sizeof(names); k++)
+        n += snprintf(names + n, sizeof(names) - n, "%s%s", k ? ", " : "", catalog->v[k].name);
     ws_diags_add(d, "gpus", 0, 0, "\"%s\" is not in the catalog, which has: %s", name, names);
     return WS_CATALOG_E_INVALID;
 }
@@ -342,7 +342,7 @@ static bool reload(void *arg)
     if (r) {
         ws_log(WS_ERROR, "config: not reloaded; all is as it was");
     } else {
-        other_policy = ws_reload_apply(l->live, &fresh, later, sizeof later);
+        other_policy = ws_reload_apply(l->live, &fresh, later, sizeof(later));
         ws_log_set_level(l->live->log_level);
         ws_log(WS_INFO, "config: reloaded%s%s", later[0] ? "; waits for the next start: " : "",
                later);

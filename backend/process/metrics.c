@@ -131,19 +131,19 @@ static void add_client(uint64_t sums[], const struct ws_client *c, bool connecte
 static struct ws_account *account_get(struct ws_server *s, uint32_t uid, const char *task)
 {
     struct ws_account probe, *a;
-    memset(&probe.key, 0, sizeof probe.key);
+    memset(&probe.key, 0, sizeof(probe.key));
     probe.key.uid = uid;
-    snprintf(probe.key.task, sizeof probe.key.task, "%s", task);
-    HASH_FIND(hh, s->stats.accounts, &probe.key, sizeof probe.key, a);
+    snprintf(probe.key.task, sizeof(probe.key.task), "%s", task);
+    HASH_FIND(hh, s->stats.accounts, &probe.key, sizeof(probe.key), a);
     if (a)
         return a;
     if (HASH_COUNT(s->stats.accounts) >= WS_ACCOUNTS_MAX && strcmp(task, "other"))
         return account_get(s, UINT32_MAX, "other");
-    a = ws_alloc(sizeof *a);
+    a = ws_alloc(sizeof(*a));
     if (!a)
         return NULL;
     a->key = probe.key;
-    HASH_ADD(hh, s->stats.accounts, key, sizeof a->key, a);
+    HASH_ADD(hh, s->stats.accounts, key, sizeof(a->key), a);
     return a;
 }
 
@@ -175,7 +175,7 @@ void ws_accounts_free(struct ws_server *s)
 static void sum_live(struct ws_server *s)
 {
     for (struct ws_account *a = s->stats.accounts; a; a = a->hh.next)
-        memcpy(a->live, a->ended, sizeof a->live);
+        memcpy(a->live, a->ended, sizeof(a->live));
     ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         struct ws_account *a = account_of(c);
@@ -383,7 +383,7 @@ static int listen_at(const char *host, const char *port)
         return -EINVAL;
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     int r = fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, CONNS_MAX) ? -errno : 0;
     freeaddrinfo(a);
     if (r && fd >= 0)
@@ -398,11 +398,11 @@ int ws_metrics_open(struct ws_metrics **ret, const char *address)
     char host[64];
     if (!colon)
         return -EINVAL;
-    snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
+    snprintf(host, sizeof(host), "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
     int fd = listen_at(host, colon + 1);
     if (fd < 0)
         return fd;
-    struct ws_metrics *m = ws_alloc(sizeof *m);
+    struct ws_metrics *m = ws_alloc(sizeof(*m));
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (!m || epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
@@ -453,7 +453,7 @@ static void accept_all(struct ws_metrics *m)
             return;
         if (m->n_conns >= CONNS_MAX)
             conn_close(m, ws_list_entry(m->conns.next, struct conn, node));
-        struct conn *k = ws_alloc(sizeof *k);
+        struct conn *k = ws_alloc(sizeof(*k));
         struct epoll_event e = {.events = EPOLLIN, .data.ptr = k};
         if (!k || epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
             close(fd);
@@ -514,7 +514,7 @@ static bool respond(struct ws_server *s, struct conn *k)
 static bool conn_turn(struct ws_metrics *m, struct ws_server *s, struct conn *k)
 {
     while (!k->out) {
-        ssize_t n = recv(k->fd, k->in + k->n_in, sizeof k->in - 1 - k->n_in, 0);
+        ssize_t n = recv(k->fd, k->in + k->n_in, sizeof(k->in) - 1 - k->n_in, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (n <= 0)
@@ -524,7 +524,7 @@ static bool conn_turn(struct ws_metrics *m, struct ws_server *s, struct conn *k)
         if (strstr(k->in, "\r\n\r\n") || strstr(k->in, "\n\n")) {
             if (!respond(s, k))
                 return false;
-        } else if (k->n_in == sizeof k->in - 1) {
+        } else if (k->n_in == sizeof(k->in) - 1) {
             return false;
         }
     }

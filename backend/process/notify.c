@@ -16,7 +16,7 @@ void ws_notify(const char *state)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof a.sun_path)
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(a.sun_path))
         return;
     size_t n = strlen(path);
     memcpy(a.sun_path, path, n);
@@ -34,7 +34,7 @@ void ws_notify(const char *state)
 void ws_notify_reloading(void)
 {
     char text[80];
-    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, ws_clock_ns() / 1000);
+    snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, ws_clock_ns() / 1000);
     ws_notify(text);
 }
 

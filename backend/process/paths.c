@@ -17,10 +17,10 @@
 char *ws_path_catalog(void)
 {
     char exe[PATH_MAX], *path = NULL;
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     exe[n > 0 ? n : 0] = 0;
     if (strncmp(exe, SBINDIR "/",
-                sizeof SBINDIR)) /* not installed: look from the build tree upwards */
+                sizeof(SBINDIR))) /* not installed: look from the build tree upwards */
         for (char *slash; (slash = strrchr(exe, '/'));) {
             *slash = 0;
             if (asprintf(&path, "%s/conf/gpu.d", exe) < 0)
@@ -35,8 +35,8 @@ char *ws_path_catalog(void)
 static int make_directory(const char *file)
 {
     char dir[PATH_MAX];
-    int n = snprintf(dir, sizeof dir, "%s", file);
-    char *slash = n > 0 && n < (int)sizeof dir ? strrchr(dir, '/') : NULL;
+    int n = snprintf(dir, sizeof(dir), "%s", file);
+    char *slash = n > 0 && n < (int)sizeof(dir) ? strrchr(dir, '/') : NULL;
     if (!slash || slash == dir)
         return 0;
     *slash = 0;
@@ -76,11 +76,11 @@ static int lock_file(const char *name, int *ret)
 static bool somebody_listens(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof a.sun_path)
+    if (strlen(path) >= sizeof(a.sun_path))
         return false;
     memcpy(a.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool yes = fd >= 0 && (!connect(fd, (struct sockaddr *)&a, sizeof a) || errno == EAGAIN ||
+    bool yes = fd >= 0 && (!connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN ||
                            errno == EPROTOTYPE);
     if (fd >= 0)
         close(fd);
@@ -94,7 +94,7 @@ int ws_path_claim(const char *socket_path, int *ret_lock)
     int lock = -1, r = make_directory(socket_path);
     if (r)
         return ws_raise(r);
-    lock_name(socket_path, name, sizeof name);
+    lock_name(socket_path, name, sizeof(name));
     r = lock_file(name, &lock);
     if (r)
         return r;
@@ -114,7 +114,7 @@ int ws_path_claim(const char *socket_path, int *ret_lock)
 void ws_path_release(const char *socket_path, int lock)
 {
     char name[PATH_MAX];
-    lock_name(socket_path, name, sizeof name);
+    lock_name(socket_path, name, sizeof(name));
     unlink(socket_path);
     unlink(name);
     close(lock);

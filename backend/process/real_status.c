@@ -17,9 +17,9 @@ static char *text_of(struct ws_server *s, const char *fmt, ...)
     char text[320];
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    return ws_arena_strndup(&s->arena, text, (size_t)WS_MIN(n, (int)sizeof text - 1));
+    return ws_arena_strndup(&s->arena, text, (size_t)WS_MIN(n, (int)sizeof(text) - 1));
 }
 
 bool ws_real_restarts(struct ws_device *d, uint64_t *ret)
@@ -40,7 +40,7 @@ bool ws_real_status(struct ws_server *s, struct ws_device *d, Ws__GpuStatus *o)
     o->driver = text_of(s, "%s (CUDA %d.%d)", c->driver, c->cuda_version / 1000,
                         c->cuda_version % 1000 / 10);
     o->lost = lost ? text_of(s, "%s", lost) : o->lost;
-    o->capabilities = ws_arena_array(&s->arena, c->n + (size_t)1, sizeof *o->capabilities);
+    o->capabilities = ws_arena_array(&s->arena, c->n + (size_t)1, sizeof(*o->capabilities));
     if (ws_device_worker_status(d, &w)) {
         o->worker_pid = (uint32_t)w.pid;
         o->worker_restarts = w.n_restarts;

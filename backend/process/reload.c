@@ -55,7 +55,7 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     /* The file may be the same and have another key in it. */
     add(&later, key->name,
         ws_config_key_same(key, live, fresh) &&
-            memcmp(&live->curve, &fresh->curve, sizeof live->curve) != 0);
+            memcmp(&live->curve, &fresh->curve, sizeof(live->curve)) != 0);
     struct ws_access access = live->access;
     live->access = fresh->access;
     fresh->access = access;

@@ -74,16 +74,16 @@ static void make_uuid(struct ws_gpu *g)
     SHA2_CTX sha;
     FILE *f = fopen("/etc/machine-id", "re");
     if (f) {
-        if (!fgets(machine, sizeof machine, f))
+        if (!fgets(machine, sizeof(machine), f))
             machine[0] = 0;
         fclose(f);
     }
-    int n = snprintf(text, sizeof text, "wattshare %s %s %u", machine, g->device->spec.name,
+    int n = snprintf(text, sizeof(text), "wattshare %s %s %u", machine, g->device->spec.name,
                      g->device->index);
     SHA256Init(&sha);
     SHA256Update(&sha, (uint8_t *)text, (size_t)n);
     SHA256Final(digest, &sha);
-    memcpy(g->uuid, digest, sizeof g->uuid);
+    memcpy(g->uuid, digest, sizeof(g->uuid));
     g->uuid[6] = (g->uuid[6] & 0x0f) | 0x80; /* RFC 9562: version 8, variant */
     g->uuid[8] = (g->uuid[8] & 0x3f) | 0x80;
 }
@@ -94,7 +94,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
 {
     if (n_devices > WS_MAX_GPUS_CONFIGURED)
         return -EINVAL;
-    struct ws_server *s = ws_alloc(sizeof *s);
+    struct ws_server *s = ws_alloc(sizeof(*s));
     if (!s)
         return ws_raise(-ENOMEM);
     s->config = config;
@@ -141,7 +141,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         r = ws_learn_new(&s->learn, config->profiles);
     char error[256] = "";
     if (!r)
-        r = ws_dispatch_new(&s->dispatch, s, error, sizeof error);
+        r = ws_dispatch_new(&s->dispatch, s, error, sizeof(error));
     if (r > 0) {
         ws_log(WS_ERROR, "policy %s: %s", config->policy, error);
         r = -EINVAL;
@@ -360,7 +360,7 @@ void ws_server_policy_changed(struct ws_server *s)
     char error[256] = "";
     const char *name = s->config->policy ? s->config->policy : "none";
     if (ws_dispatch_set_policy(s, name, (const char *const *)s->config->policy_options, error,
-                               sizeof error))
+                               sizeof(error)))
         ws_log(WS_ERROR, "server: policy %s waits for the next start: %s", name, error);
 }
 

@@ -33,10 +33,10 @@ static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t cli
 static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o)
 {
     o->n_sm_clients = o->n_sms;
-    o->sm_clients = ws_arena_array(&s->arena, o->n_sms, sizeof *o->sm_clients);
+    o->sm_clients = ws_arena_array(&s->arena, o->n_sms, sizeof(*o->sm_clients));
     if (!o->sm_clients)
         return false;
-    memset(o->sm_clients, 0, o->n_sms * sizeof *o->sm_clients);
+    memset(o->sm_clients, 0, o->n_sms * sizeof(*o->sm_clients));
     ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         for (uint32_t i = 0; i < c->n_contexts && c->n_in_flight; i++) {
@@ -91,7 +91,7 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
 static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
 {
     struct ws_gpu *g = &s->gpus[i];
-    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
+    Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof(*o));
     if (!o)
         return NULL;
     ws_status_gpu(g, i, o);
@@ -124,8 +124,8 @@ void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum 
 static Ws__ClientStatus *client_status(struct ws_server *s, const struct ws_client_stats *t,
                                        const struct ws_energy_sum *e)
 {
-    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof *o);
-    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof *gpus);
+    Ws__ClientStatus *o = ws_arena_alloc(&s->arena, sizeof(*o));
+    uint32_t *gpus = ws_arena_array(&s->arena, WS_MAX_DEVICES, sizeof(*gpus));
     if (!o || !gpus)
         return NULL;
     ws__client_status__init(o);
@@ -202,9 +202,9 @@ static void learned_status(struct ws_server *s, Ws__StatusReply *r)
 {
     struct ws_learn_shown *v;
     uint32_t n = s->learn ? ws_learn_show(s->learn, &s->arena, LEARNED_MAX, &v) : 0;
-    r->learned = n ? ws_arena_array(&s->arena, n, sizeof *r->learned) : NULL;
+    r->learned = n ? ws_arena_array(&s->arena, n, sizeof(*r->learned)) : NULL;
     for (uint32_t i = 0; r->learned && i < n; i++) {
-        Ws__LearnedKernel *o = ws_arena_alloc(&s->arena, sizeof *o);
+        Ws__LearnedKernel *o = ws_arena_alloc(&s->arena, sizeof(*o));
         if (!o)
             return;
         ws__learned_kernel__init(o);
@@ -253,8 +253,8 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     r.n_policy_options = options[0] != 0;
     ws_status_daemon(s, &r);
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
-    r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof *r.gpus);
-    r.clients = ws_arena_array(&s->arena, s->clients.n + n_ended, sizeof *r.clients);
+    r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof(*r.gpus));
+    r.clients = ws_arena_array(&s->arena, s->clients.n + n_ended, sizeof(*r.clients));
     ws_ledger_message(&s->stats.not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
     learned_status(s, &r);
     bool ok = r.gpus && r.clients;
@@ -296,12 +296,12 @@ void ws_status_ended(struct ws_client *c)
                            .start_ns = c->who.start_ns,
                            .stats = c->stats};
     e->error = c->errors.sticky ? c->errors.sticky : c->errors.async;
-    snprintf(e->exe, sizeof e->exe, "%s", c->who.exe);
-    snprintf(e->task, sizeof e->task, "%s", c->who.task);
+    snprintf(e->exe, sizeof(e->exe), "%s", c->who.exe);
+    snprintf(e->task, sizeof(e->task), "%s", c->who.task);
     e->work = c->work;
     e->gated = c->jobs.gated;
     e->energy = ws_energy_of_client(c);
-    snprintf(e->error_text, sizeof e->error_text, "%s", e->error ? c->errors.text : "");
+    snprintf(e->error_text, sizeof(e->error_text), "%s", e->error ? c->errors.text : "");
     e->stats.memory_bytes = 0;
     e->not_supported = c->not_supported; /* taken over */
     c->not_supported = (struct ws_ledger){0};

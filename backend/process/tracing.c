@@ -17,7 +17,7 @@ enum { SPANS_PER_REPLY = 512 };
 
 static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
 {
-    Ws__TraceSpan *m = ws_arena_alloc(a, sizeof *m);
+    Ws__TraceSpan *m = ws_arena_alloc(a, sizeof(*m));
     if (!m)
         return NULL;
     ws__trace_span__init(m);
@@ -34,7 +34,7 @@ static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
     m->energy_uj = p->energy_uj;
     m->n_sms = p->n_sms;
     if (p->some_sms)
-        m->sms = (ProtobufCBinaryData){sizeof p->sms, (uint8_t *)p->sms};
+        m->sms = (ProtobufCBinaryData){sizeof(p->sms), (uint8_t *)p->sms};
     m->bytes = p->bytes;
     m->stopped = p->stopped;
     m->error = p->error;
@@ -50,7 +50,7 @@ static bool fill_reply(struct ws_server *s, struct ws_tracing *t, uint64_t after
         return true;
     uint64_t n = WS_MIN(t->last - from + 1, (uint64_t)SPANS_PER_REPLY);
     ret->lost = from - after - 1;
-    ret->spans = ws_arena_array(&s->arena, n, sizeof *ret->spans);
+    ret->spans = ws_arena_array(&s->arena, n, sizeof(*ret->spans));
     if (!ret->spans)
         return false;
     for (uint64_t i = 0; i < n; i++)
@@ -64,7 +64,7 @@ void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__T
 {
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__TraceReply r = WS__TRACE_REPLY__INIT;
-    if (!q || (!s->tracing && !(s->tracing = ws_alloc(sizeof *s->tracing))))
+    if (!q || (!s->tracing && !(s->tracing = ws_alloc(sizeof(*s->tracing)))))
         return;
     s->tracing->asked_ns = ws_clock_ns();
     r.version = WS_PROTOCOL_VERSION;

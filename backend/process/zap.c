@@ -28,7 +28,7 @@ static bool receive(void *socket, struct question *q)
         bool fits = q->n_frames < N_FRAMES;
         int n = zmq_recv(socket, fits ? q->frame[q->n_frames] : waste, FRAME_BYTES - 1,
                          q->n_frames ? 0 : ZMQ_DONTWAIT);
-        size_t size = sizeof more;
+        size_t size = sizeof(more);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -60,7 +60,7 @@ void *ws_zap_open(void *zmq)
     int linger = 0;
     if (!socket)
         return NULL;
-    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof(linger));
     if (!zmq_bind(socket, ENDPOINT))
         return socket;
     int e = errno;
@@ -89,7 +89,7 @@ void ws_zap_answer(void *socket, const struct ws_access *access)
             answer(socket, &q, "400", "this key is not in the daemon's curve_clients", "");
             continue;
         }
-        snprintf(user, sizeof user, "%u", w->uid);
+        snprintf(user, sizeof(user), "%u", w->uid);
         answer(socket, &q, "200", "OK", user);
     }
 }
@@ -97,7 +97,7 @@ void ws_zap_answer(void *socket, const struct ws_access *access)
 int ws_zap_guard(void *router, const struct ws_curve_keys *keys)
 {
     int on = 1;
-    if (zmq_setsockopt(router, ZMQ_CURVE_SERVER, &on, sizeof on) ||
+    if (zmq_setsockopt(router, ZMQ_CURVE_SERVER, &on, sizeof(on)) ||
         zmq_setsockopt(router, ZMQ_CURVE_SECRETKEY, keys->secret_key, WS_CURVE_TEXT_BYTES) ||
         zmq_setsockopt(router, ZMQ_ZAP_DOMAIN, WS_ZAP_DOMAIN, strlen(WS_ZAP_DOMAIN)))
         return -errno;

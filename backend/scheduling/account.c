@@ -22,7 +22,7 @@ static void log_launch(const struct ws_command *j)
     char memory[24] = "-"; /* of all the client's memory, where nothing else is changing it */
     if (ws_debug_on("launch.memory") && !j->client->n_in_flight)
         snprintf(
-            memory, sizeof memory, "%016llx",
+            memory, sizeof(memory), "%016llx",
             (unsigned long long)ws_space_digest(j->client->memory.space, WS_VA_FIRST, WS_VA_LAST));
     ws_log(WS_DEBUG,
            "launch: client=%u insns=%llu warp_insns=%llu threads=%llu memory=%s kernel=%s",
@@ -36,8 +36,8 @@ static void launch_learn(struct ws_command *j)
     const struct ws_op *op = &j->op;
     const struct ws_device *d = j->stream->context->gpu->device;
     struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
-    memcpy(key.grid, op->launch.grid, sizeof key.grid);
-    memcpy(key.block, op->launch.block, sizeof key.block);
+    memcpy(key.grid, op->launch.grid, sizeof(key.grid));
+    memcpy(key.block, op->launch.block, sizeof(key.block));
     struct ws_learn_run run = {.gpu = d->index,
                                .start_ns = op->start_ns,
                                .end_ns = op->end_ns,

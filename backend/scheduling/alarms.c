@@ -20,7 +20,7 @@ struct ws_alarms {
 
 int ws_alarms_new(struct ws_alarms **ret, int wake_fd)
 {
-    struct ws_alarms *a = ws_alloc(sizeof *a);
+    struct ws_alarms *a = ws_alloc(sizeof(*a));
     if (!a)
         return ws_raise(-ENOMEM);
     a->n_refs = 1;
@@ -63,7 +63,7 @@ static void ring(struct ws_alarm *alarm)
     } while (!atomic_compare_exchange_weak(&a->rung, &head, r));
     if (!atomic_load(&a->gone)) {
         uint64_t one = 1;
-        ssize_t ignored = write(a->wake_fd, &one, sizeof one);
+        ssize_t ignored = write(a->wake_fd, &one, sizeof(one));
         (void)ignored; /* full means that it is readable already */
     }
     unref(a);
@@ -72,7 +72,7 @@ static void ring(struct ws_alarm *alarm)
 int ws_alarms_set(struct ws_alarms *a, struct ws_device *device, uint64_t at_ns, uint32_t who,
                   uint64_t what)
 {
-    struct ws_rung *r = ws_alloc(sizeof *r);
+    struct ws_rung *r = ws_alloc(sizeof(*r));
     if (!r)
         return ws_raise(-ENOMEM);
     *r = (struct ws_rung){

@@ -115,8 +115,8 @@ static struct ws_gpu_job *job_new(struct ws_dispatch *d)
 {
     if (ws_list_empty(&d->unused)) {
         void *v = d->blocks;
-        struct ws_gpu_job *g = ws_alloc_array(JOBS_OF_BLOCK, sizeof *g);
-        if (!g || ws_grow(&v, &d->cap_blocks, d->n_blocks + 1, sizeof *d->blocks)) {
+        struct ws_gpu_job *g = ws_alloc_array(JOBS_OF_BLOCK, sizeof(*g));
+        if (!g || ws_grow(&v, &d->cap_blocks, d->n_blocks + 1, sizeof(*d->blocks))) {
             free(g);
             return NULL;
         }

@@ -32,7 +32,7 @@ void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, ui
                        int task, int gpu)
 {
     void *v = d->events;
-    if (ws_grow(&v, &d->cap_events, d->n_events + 1, sizeof *d->events))
+    if (ws_grow(&v, &d->cap_events, d->n_events + 1, sizeof(*d->events)))
         return; /* policies are functions of the snapshot; the next event heals what this one would have done */
     d->events = v;
     d->events[d->n_events++] = (struct ws_pending_event){kind, job, task, gpu};

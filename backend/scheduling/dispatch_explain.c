@@ -25,12 +25,12 @@ void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
                                .n_sm = p->n_sm,
                                .end_ms = p->end > 0 ? p->end : NAN,
                                .energy_mj = p->energy};
-    snprintf(e->task, sizeof e->task, "%s", g->task->history->name);
-    snprintf(e->why, sizeof e->why, "%s", p->why);
+    snprintf(e->task, sizeof(e->task), "%s", g->task->history->name);
+    snprintf(e->why, sizeof(e->why), "%s", p->why);
     if (g->is_priced)
         e->n_moves = WS_MIN(d->server->n_visible, WS_EXPLAINED_MOVES);
     if (e->n_moves)
-        memcpy(e->moves, g->moves, e->n_moves * sizeof *e->moves);
+        memcpy(e->moves, g->moves, e->n_moves * sizeof(*e->moves));
 }
 
 /* "; GPU 0: 0.35 ms and 7.1 mJ to move 4096 bytes, GPU 1: it is there" */

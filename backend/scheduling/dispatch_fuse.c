@@ -31,7 +31,7 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_job *const *members, 
     char why[160] = "";
     if (n_jobs < 2)
         return false;
-    int r = ws_fused_start(d->server, gpu, &p->sms, jobs, n_jobs, why, sizeof why);
+    int r = ws_fused_start(d->server, gpu, &p->sms, jobs, n_jobs, why, sizeof(why));
     if (r) {
         ws_log(WS_DEBUG, "dispatch: %u launches don't go together: %s", n_jobs,
                r == -EAGAIN ? "their template is being made" : why);

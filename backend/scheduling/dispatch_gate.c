@@ -59,7 +59,7 @@ static void hold(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_d
                  const char *why)
 {
     p->kind = WS_DECIDE_WAIT;
-    snprintf(p->why, sizeof p->why, "%s", why);
+    snprintf(p->why, sizeof(p->why), "%s", why);
     ws_dispatch_note(d, g, p);
 }
 

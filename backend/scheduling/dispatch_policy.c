@@ -29,14 +29,14 @@ static void options_note(struct ws_dispatch *d, const char *const *options)
 {
     size_t n = 0;
     d->options[0] = 0;
-    for (; options && *options && n < sizeof d->options; options++)
-        n += (size_t)snprintf(d->options + n, sizeof d->options - n, n ? " %s" : "%s", *options);
+    for (; options && *options && n < sizeof(d->options); options++)
+        n += (size_t)snprintf(d->options + n, sizeof(d->options) - n, n ? " %s" : "%s", *options);
 }
 
 static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const char *name,
                          const char *const *options, char *error, size_t bytes)
 {
-    struct ws_dispatch *d = ws_alloc(sizeof *d);
+    struct ws_dispatch *d = ws_alloc(sizeof(*d));
     if (!d)
         return ws_raise(-ENOMEM);
     d->server = s;
@@ -50,7 +50,7 @@ static int dispatch_make(struct ws_dispatch **ret, struct ws_server *s, const ch
         r = ws_dispatch_system_init(d);
     if (!r)
         r = ws_alarms_new(&d->timer, s->commands.wake_fd);
-    if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof *d->explained)))
+    if (!r && !(d->explained = ws_alloc_array(WS_EXPLAINED_MAX, sizeof(*d->explained))))
         r = ws_raise(-ENOMEM);
     if (r) {
         ws_dispatch_free(d);

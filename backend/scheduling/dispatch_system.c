@@ -223,7 +223,7 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const stru
     for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
         const struct ws_gpu_spec *spec = &d->server->gpus[gpu].device->spec;
         double **ms = &h->cold_ms[d->gpus[gpu].type];
-        if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof **ms)))
+        if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof(**ms))))
             foresee_on(d, *ms, &key, spec);
     }
     uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
@@ -263,10 +263,10 @@ static struct ws_task_history *history_of(struct ws_dispatch *d, const char *nam
     HASH_FIND_STR(d->histories, name, h);
     if (h)
         return h;
-    h = ws_alloc(sizeof *h);
+    h = ws_alloc(sizeof(*h));
     if (!h)
         return NULL;
-    snprintf(h->name, sizeof h->name, "%s", name);
+    snprintf(h->name, sizeof(h->name), "%s", name);
     HASH_ADD_STR(d->histories, name, h);
     return h;
 }
@@ -276,7 +276,7 @@ struct ws_gpu_task *ws_gpu_task_of(struct ws_dispatch *d, struct ws_client *c)
     if (c->jobs.task)
         return c->jobs.task;
     struct ws_task_history *h = history_of(d, c->work.name);
-    struct ws_gpu_task *t = h ? ws_alloc(sizeof *t) : NULL;
+    struct ws_gpu_task *t = h ? ws_alloc(sizeof(*t)) : NULL;
     if (!t)
         return NULL;
     t->client = c;
@@ -332,8 +332,8 @@ static int grow_tasks(struct ws_dispatch *d, size_t n)
     if (n <= d->cap_tasks)
         return 0;
     size_t cap = WS_MAX(2 * d->cap_tasks, n);
-    struct ws_policy_task *tasks = ws_alloc_array(cap, sizeof *tasks);
-    int *of = ws_alloc_array(cap, sizeof *of), *max = ws_alloc_array(cap, sizeof *max);
+    struct ws_policy_task *tasks = ws_alloc_array(cap, sizeof(*tasks));
+    int *of = ws_alloc_array(cap, sizeof(*of)), *max = ws_alloc_array(cap, sizeof(*max));
     if (!tasks || !of || !max) {
         free(tasks);
         free(of);
@@ -381,10 +381,10 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
     d->system.n_templates = d->template.n_tasks > 1;
     d->stale = false;
     char error[256] = "";
-    r = d->ops->prepare ? d->ops->prepare(d->policy, &d->system, error, sizeof error) : 0;
+    r = d->ops->prepare ? d->ops->prepare(d->policy, &d->system, error, sizeof(error)) : 0;
     if (r > 0 && strcmp(error, d->unprepared))
         ws_log(WS_WARN, "dispatch: %s: %s", d->ops->name, error);
-    snprintf(d->unprepared, sizeof d->unprepared, "%s", error);
+    snprintf(d->unprepared, sizeof(d->unprepared), "%s", error);
     return r < 0 ? r : 0;
 }
 
@@ -430,13 +430,13 @@ static int make_room(struct ws_dispatch *d)
     for (uint32_t i = 0; i < d->server->n_visible; i++)
         n_slots += (size_t)d->gpus[i].n_slots;
     void *jobs = d->jobs, *by_job = d->by_job, *runs = d->runs;
-    int r = grow(&jobs, &d->cap_jobs, d->n_open, sizeof *d->jobs);
+    int r = grow(&jobs, &d->cap_jobs, d->n_open, sizeof(*d->jobs));
     d->jobs = jobs;
     if (!r)
-        r = grow(&by_job, &d->cap_by_job, d->n_open, sizeof *d->by_job);
+        r = grow(&by_job, &d->cap_by_job, d->n_open, sizeof(*d->by_job));
     d->by_job = by_job;
     if (!r)
-        r = grow(&runs, &d->cap_runs, d->n_open + n_slots, sizeof *d->runs);
+        r = grow(&runs, &d->cap_runs, d->n_open + n_slots, sizeof(*d->runs));
     d->runs = runs;
     return r;
 }

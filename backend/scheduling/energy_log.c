@@ -34,7 +34,7 @@ int ws_energy_log_open(struct ws_energy_log **ret, const struct ws_config *c)
     *ret = NULL;
     if (!c->energy_log)
         return 0;
-    struct ws_energy_log *l = ws_alloc(sizeof *l);
+    struct ws_energy_log *l = ws_alloc(sizeof(*l));
     if (!l)
         return ws_raise(-ENOMEM);
     l->every_ns = c->energy_log_ms * WS_NS_PER_MS;
@@ -43,7 +43,7 @@ int ws_energy_log_open(struct ws_energy_log **ret, const struct ws_config *c)
     int r = l->fd < 0 || fstat(l->fd, &st) ? -errno : 0;
     if (!r && !S_ISREG(st.st_mode))
         r = -EINVAL;
-    if (!r && !st.st_size && write(l->fd, head, sizeof head - 1) != sizeof head - 1)
+    if (!r && !st.st_size && write(l->fd, head, sizeof(head) - 1) != sizeof(head) - 1)
         r = errno ? -errno : -EIO;
     if (r) {
         if (l->fd >= 0)
@@ -86,7 +86,7 @@ static void client_line(struct ws_energy_log *l, uint64_t ms, const struct ws_cl
     char task[WS_TASK_NAME_BYTES];
     struct ws_energy_sum e = ws_energy_of_client(c);
     line(l, "%" PRIu64 ",client,%u,%u,%d,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", ms, c->id,
-         c->who.pid, (int)c->who.uid, plain(c->work.name, task, sizeof task), e.busy_uj, e.idle_uj,
+         c->who.pid, (int)c->who.uid, plain(c->work.name, task, sizeof(task)), e.busy_uj, e.idle_uj,
          e.busy_uj + e.idle_uj);
 }
 

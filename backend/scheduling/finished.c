@@ -30,7 +30,7 @@ void ws_command_done(struct ws_op *op)
                                                     memory_order_release, memory_order_relaxed));
     if (!head) {
         uint64_t one = 1;
-        ssize_t ignored = write(fd, &one, sizeof one);
+        ssize_t ignored = write(fd, &one, sizeof(one));
         (void)ignored; /* full means that it is readable already */
     }
     atomic_fetch_sub(&s->commands.n_waking, 1); /* from here on the server may be gone */

@@ -220,7 +220,7 @@ static uint64_t address_of(const struct ws_fused *f, uint32_t k, uint32_t v)
 static int make_instance(struct ws_fused *f)
 {
     const struct ws_template *t = f->code->template;
-    uint64_t *va = ws_alloc_array((size_t)t->ptx->n_vars + 1, sizeof *va);
+    uint64_t *va = ws_alloc_array((size_t)t->ptx->n_vars + 1, sizeof(*va));
     if (!va)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < f->n && !t->leader; k++) /* a leader's are in its records */
@@ -250,8 +250,8 @@ static void set_parts(struct ws_fused *f)
         p->space = j->client->memory.space;
         p->share = leader ? f->parts->round / f->n : h->member[i].share;
         p->kernel = j->kernel_name;
-        memcpy(p->grid, j->op.launch.grid, sizeof p->grid);
-        memcpy(p->block, j->op.launch.block, sizeof p->block);
+        memcpy(p->grid, j->op.launch.grid, sizeof(p->grid));
+        memcpy(p->block, j->op.launch.block, sizeof(p->block));
     }
 }
 
@@ -272,9 +272,9 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
     struct ws_template_work work[WS_FUSE_MAX];
     struct ws_ptx_fuse_launch l;
     struct ws_occupancy fits;
-    memset(work, 0, sizeof work); /* members beyond the launches have no work */
+    memset(work, 0, sizeof(work)); /* members beyond the launches have no work */
     f->params = ws_alloc(t->fused.param_bytes + 1);
-    f->parts = ws_alloc(sizeof *f->parts + f->n * sizeof f->parts->part[0]);
+    f->parts = ws_alloc(sizeof(*f->parts) + f->n * sizeof(f->parts->part[0]));
     if (!f->params || !f->parts)
         return ws_raise(-ENOMEM);
     for (uint32_t k = 0; k < f->n; k++) {
@@ -282,8 +282,8 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         work[k] = (struct ws_template_work){.shared_bytes = op->launch.shared_bytes,
                                             .params = op->launch.params,
                                             .fence = fences[k]};
-        memcpy(work[k].grid, op->launch.grid, sizeof work[k].grid);
-        memcpy(work[k].block, op->launch.block, sizeof work[k].block);
+        memcpy(work[k].grid, op->launch.grid, sizeof(work[k].grid));
+        memcpy(work[k].block, op->launch.block, sizeof(work[k].block));
     }
     int r = t->leader ? lead(f, work, &l) : ws_template_launch(t, work, f->params, &l);
     if (r)
@@ -299,8 +299,8 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
     op->kind = WS_OPK_LAUNCH;
     op->launch.instance = f->instance->instance;
     op->launch.kernel = f->code->kernel;
-    memcpy(op->launch.grid, l.grid, sizeof l.grid);
-    memcpy(op->launch.block, l.block, sizeof l.block);
+    memcpy(op->launch.grid, l.grid, sizeof(l.grid));
+    memcpy(op->launch.block, l.block, sizeof(l.block));
     op->launch.shared_bytes = l.shared_bytes;
     op->launch.params = f->params;
     op->launch.param_bytes = (uint32_t)t->fused.param_bytes;
@@ -400,10 +400,10 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
     for (uint32_t k = 0; k < n; k++) {
         kernels[k] = m[k].kernel;
         same_block &= !memcmp(m[k].job->op.launch.block, m[0].job->op.launch.block,
-                              sizeof m[k].job->op.launch.block);
+                              sizeof(m[k].job->op.launch.block));
         same_kernel &= !ws_fused_kernel_cmp(&m[k].kernel, &m[0].kernel);
         same_grid &= !memcmp(m[k].job->op.launch.grid, m[0].job->op.launch.grid,
-                             sizeof m[k].job->op.launch.grid);
+                             sizeof(m[k].job->op.launch.grid));
     }
     int r = WS_FUSED_E_REFUSED;
     if (s->config->fused_leader && n > 1 && same_kernel && same_block && same_grid)
@@ -420,7 +420,7 @@ static int start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set
         return refuse(why, why_bytes, "%s", refused);
     if (r)
         return r == -EAGAIN ? r : ws_forward(r);
-    struct ws_fused *f = ws_alloc(sizeof *f);
+    struct ws_fused *f = ws_alloc(sizeof(*f));
     if (!f) {
         ws_fused_cache_put(code);
         return ws_raise(-ENOMEM);
@@ -454,7 +454,7 @@ int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_s
             m[k] = (struct member){{members[k]->module, members[k]->op.launch.kernel}, members[k]};
     }
     if (!r) {
-        qsort(m, n, sizeof m[0], by_kernel);
+        qsort(m, n, sizeof(m[0]), by_kernel);
         r = start(s, gpu, sms, m, n, ret_why, why_bytes);
     }
     s->fused.counts.n_waited += r == -EAGAIN;
@@ -501,10 +501,10 @@ static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
     const struct ws_launch_part *p = &f->parts->part[k];
     const struct fault *fault = (const struct fault *)(const void *)f->control + k;
     to->error = all->error ? all->error : p->error;
-    snprintf(to->text, sizeof to->text, "%s", all->error ? all->text : p->text);
+    snprintf(to->text, sizeof(to->text), "%s", all->error ? all->text : p->text);
     if (fault->is && to->error != WS_DEV_E_CANCELLED) {
         to->error = WS_DEV_E_ILLEGAL_ADDRESS;
-        snprintf(to->text, sizeof to->text,
+        snprintf(to->text, sizeof(to->text),
                  "illegal address: kernel %.48s address 0x%" PRIx64
                  " (outside of its client's memory)",
                  p->kernel, fault->address);

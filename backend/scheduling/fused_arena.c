@@ -41,7 +41,7 @@ static struct ws_fused_arena *get(struct ws_server *s)
 {
     if (s->fused.arena)
         return s->fused.arena;
-    struct ws_fused_arena *a = ws_alloc(sizeof *a);
+    struct ws_fused_arena *a = ws_alloc(sizeof(*a));
     if (!a)
         return NULL;
     a->fd = -1;

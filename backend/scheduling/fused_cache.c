@@ -66,10 +66,10 @@ static void key_of(const struct ws_device *d, const struct ws_fused_kernel *kern
     SHA2_CTX sha;
     uint32_t head[] = {d->spec.cc_major, d->spec.cc_minor, n, how};
     SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)head, sizeof head);
+    SHA256Update(&sha, (const uint8_t *)head, sizeof(head));
     for (uint32_t k = 0; k < n; k++) {
         SHA256Update(&sha, kernels[k].module->code->sha256, WS_SHA256_BYTES);
-        SHA256Update(&sha, (const uint8_t *)&kernels[k].kernel, sizeof kernels[k].kernel);
+        SHA256Update(&sha, (const uint8_t *)&kernels[k].kernel, sizeof(kernels[k].kernel));
     }
     SHA256Final(ret, &sha);
 }
@@ -93,7 +93,7 @@ static int load(struct ws_fused_entry *e)
         return ws_raise(-EIO);
     const char *unsupported = info->kernels[e->code.kernel].unsupported;
     if (unsupported)
-        snprintf(e->why, sizeof e->why, "%s", unsupported);
+        snprintf(e->why, sizeof(e->why), "%s", unsupported);
     return unsupported ? WS_PTX_E_UNSUPPORTED : 0;
 }
 
@@ -133,7 +133,7 @@ static int place_constant(struct ws_fused_entry *e, uint32_t k, uint32_t v)
 static int bind_vars(struct ws_fused_entry *e, uint32_t k)
 {
     const struct ws_ptx_module *m = e->kernels[k].m;
-    struct ws_fused_bind *b = e->code.bind[k] = ws_alloc_array((size_t)m->n_vars + 1, sizeof *b);
+    struct ws_fused_bind *b = e->code.bind[k] = ws_alloc_array((size_t)m->n_vars + 1, sizeof(*b));
     if (!b)
         return ws_raise(-ENOMEM);
     for (uint32_t v = 0; v < m->n_vars; v++) {
@@ -143,7 +143,7 @@ static int bind_vars(struct ws_fused_entry *e, uint32_t k)
             var->space == WS_SP_SHARED)
             continue;
         if (var->space != WS_SP_CONST) {
-            snprintf(e->why, sizeof e->why, "the template's variable %.100s is not the program's",
+            snprintf(e->why, sizeof(e->why), "the template's variable %.100s is not the program's",
                      var->name);
             return WS_PTX_E_UNSUPPORTED;
         }
@@ -159,16 +159,16 @@ static void work(struct ws_loader_work *job)
     struct ws_fused_entry *e = WS_CONTAINER_OF(job, struct ws_fused_entry, job);
     uint64_t before_ns = ws_clock_ns();
     if (e->how == WS_FUSED_LEADER && e->kernels[0].m != e->own[0].m) {
-        snprintf(e->why, sizeof e->why, "replaced by a template made by hand");
+        snprintf(e->why, sizeof(e->why), "replaced by a template made by hand");
         e->r = WS_PTX_E_UNSUPPORTED;
         return;
     }
     e->r =
         e->how == WS_FUSED_LEADER
             ? ws_template_make_leader(&e->code.template, e->kernels, e->device->plain_memory,
-                                      e->why, sizeof e->why)
+                                      e->why, sizeof(e->why))
             : ws_template_make(&e->code.template, e->kernels, e->n, e->how == WS_FUSED_SAME_BLOCK,
-                               e->device->plain_memory, e->why, sizeof e->why);
+                               e->device->plain_memory, e->why, sizeof(e->why));
     for (uint32_t k = 0; !e->r && k < e->n; k++)
         if (e->kernels[k].m != e->own[k].m)
             e->r = bind_vars(e, k);
@@ -238,11 +238,11 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
                                         const struct ws_fused_kernel *kernels, uint32_t n,
                                         enum ws_fused_how how, const uint8_t *key)
 {
-    struct ws_fused_entry *e = ws_alloc(sizeof *e);
+    struct ws_fused_entry *e = ws_alloc(sizeof(*e));
     if (!e)
         return NULL;
     e->job = (struct ws_loader_work){.work = work, .done = made};
-    memcpy(e->key, key, sizeof e->key);
+    memcpy(e->key, key, sizeof(e->key));
     e->cache = s->fused.cache;
     e->device = d;
     e->code.entry = e;
@@ -263,7 +263,7 @@ static struct ws_fused_entry *entry_new(struct ws_server *s, struct ws_device *d
         if (by)
             e->kernels[k] = (struct ws_template_kernel){by->m, by->func};
     }
-    HASH_ADD_KEYPTR(hh, e->cache->entries, e->key, sizeof e->key, e);
+    HASH_ADD_KEYPTR(hh, e->cache->entries, e->key, sizeof(e->key), e);
     return e;
 }
 
@@ -274,13 +274,13 @@ int ws_fused_cache_get(struct ws_server *s, struct ws_device *d,
     uint8_t key[WS_SHA256_BYTES];
     struct ws_fused_entry *e;
     key_of(d, kernels, n, how, key);
-    HASH_FIND(hh, s->fused.cache->entries, key, sizeof key, e);
+    HASH_FIND(hh, s->fused.cache->entries, key, sizeof(key), e);
     if (!e) {
         e = entry_new(s, d, kernels, n, how, key);
         if (!e)
             return ws_raise(-ENOMEM);
         ws_loader_run(s->loader, &e->job); /* without threads, it is made and perhaps gone now */
-        HASH_FIND(hh, s->fused.cache->entries, key, sizeof key, e);
+        HASH_FIND(hh, s->fused.cache->entries, key, sizeof(key), e);
     }
     if (!e || e->under_way)
         return e ? -EAGAIN : ws_raise(-ENOMEM);
@@ -335,13 +335,13 @@ int ws_fused_cache_instance(struct ws_server *s, const struct ws_fused_code *c,
     struct ws_space *space = ws_fused_arena_space(s);
     size_t n = c->template->ptx->n_vars;
     struct ws_fused_instance *i = code->instance;
-    if (!i || memcmp(i->var_va, var_va, n * sizeof *var_va) != 0) {
-        i = ws_alloc(sizeof *i);
+    if (!i || memcmp(i->var_va, var_va, n * sizeof(*var_va)) != 0) {
+        i = ws_alloc(sizeof(*i));
         if (i)
-            i->var_va = ws_alloc_array(n + 1, sizeof *var_va);
+            i->var_va = ws_alloc_array(n + 1, sizeof(*var_va));
         int r = !i || !i->var_va || !space ? -ENOMEM : 0;
         if (!r && n)
-            memcpy(i->var_va, var_va, n * sizeof *var_va);
+            memcpy(i->var_va, var_va, n * sizeof(*var_va));
         if (!r)
             r = ws_device_instance_borrow(c->entry->device, c->dmodule, space, var_va,
                                           &i->instance);
@@ -362,7 +362,7 @@ int ws_fused_cache_instance(struct ws_server *s, const struct ws_fused_code *c,
 
 int ws_fused_cache_new(struct ws_server *s)
 {
-    s->fused.cache = ws_alloc(sizeof *s->fused.cache);
+    s->fused.cache = ws_alloc(sizeof(*s->fused.cache));
     if (!s->fused.cache)
         return ws_raise(-ENOMEM);
     s->fused.cache->server = s;

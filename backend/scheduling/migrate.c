@@ -90,9 +90,9 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
             uint64_t v;
             struct ws_mapping in;
             struct ws_allocation *a = NULL;
-            memcpy(&v, p + at, sizeof v);
+            memcpy(&v, p + at, sizeof(v));
             if (v >= WS_VA_FIRST && ws_space_find(x->client->memory.space, v, 1, &in))
-                HASH_FIND(hh, x->client->memory.allocations, &in.va, sizeof in.va, a);
+                HASH_FIND(hh, x->client->memory.allocations, &in.va, sizeof(in.va), a);
             if (a && a->context == x && !a->internal)
                 note(d, a);
         }
@@ -202,7 +202,7 @@ static struct ws_command *reseat(struct ws_allocation *a, struct ws_stream *s)
     j->is_command = false;
     j->stream = s;
     j->op.kind = WS_OPK_COPY;
-    memset(&j->op.copy, 0, sizeof j->op.copy);
+    memset(&j->op.copy, 0, sizeof(j->op.copy));
     j->op.copy.dst_va = a->va;
     j->op.copy.src_host = was.host;
     j->op.copy.bytes = a->bytes;
@@ -254,7 +254,7 @@ static struct moving *far_begin(struct ws_context *x, const struct ws_gpu *to, s
         n += a->context == x;
     if (d->n_named != n) /* no memory to note them in */
         return NULL;
-    struct moving *v = ws_alloc_array(d->n_named + 1, sizeof *v);
+    struct moving *v = ws_alloc_array(d->n_named + 1, sizeof(*v));
     ws_va_deinit(&x->move_va); /* nothing is in flight: what was seen there is gone */
     if (!v || ws_va_mirror(&x->va, &x->move_va)) {
         free(v);
@@ -305,7 +305,7 @@ static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_
         j->is_command = false;
         j->stream = s;
         j->op.kind = WS_OPK_COPY;
-        memset(&j->op.copy, 0, sizeof j->op.copy);
+        memset(&j->op.copy, 0, sizeof(j->op.copy));
         j->op.copy.dst_va = v[i].allocation->va;
         j->op.copy.src_va = v[i].old_va;
         j->op.copy.bytes = v[i].allocation->bytes;
@@ -385,7 +385,7 @@ void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     const struct ws_context *x = g->context;
     uint32_t n = d->server->n_visible;
-    if (n < 2 || (!g->moves && !(g->moves = ws_alloc_array(n, sizeof *g->moves))))
+    if (n < 2 || (!g->moves && !(g->moves = ws_alloc_array(n, sizeof(*g->moves)))))
         return;
     bool leaves = !g->gated && may_leave(x);
     find_named(d, x);

@@ -7,7 +7,7 @@
 static bool number(const char *root, unsigned package, const char *file, uint64_t *ret)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/intel-rapl:%u/%s", root, package, file);
+    snprintf(path, sizeof(path), "%s/intel-rapl:%u/%s", root, package, file);
     FILE *f = fopen(path, "re");
     if (!f)
         return false;

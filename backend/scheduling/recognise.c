@@ -31,13 +31,13 @@ bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply 
         return false;
     size_t n = WS_MIN(ws_task_rules_env(&s->config->tasks, names, WS_ENV_NAMES_MAX),
                       (size_t)WS_ENV_NAMES_MAX);
-    if (!n || !(ret->env_wanted = ws_arena_array(a, n, sizeof *ret->env_wanted)))
+    if (!n || !(ret->env_wanted = ws_arena_array(a, n, sizeof(*ret->env_wanted))))
         return false;
     for (size_t i = 0; i < n; i++) {
-        char *copy = ws_arena_alloc(a, sizeof names[i]);
+        char *copy = ws_arena_alloc(a, sizeof(names[i]));
         if (!copy)
             return false;
-        memcpy(copy, names[i], sizeof names[i]);
+        memcpy(copy, names[i], sizeof(names[i]));
         ret->env_wanted[ret->n_env_wanted++] = copy;
     }
     return true;
@@ -46,7 +46,7 @@ bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply 
 static void read_cgroups(uint32_t pid, char *buf, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%u/cgroup", pid);
+    snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
     buf[n > 0 ? n : 0] = 0;
@@ -58,8 +58,8 @@ static void read_cgroups(uint32_t pid, char *buf, size_t size)
 static void read_exe(uint32_t pid, char *buf, size_t size)
 {
     char link[64], path[256];
-    snprintf(link, sizeof link, "/proc/%u/exe", pid);
-    ssize_t n = readlink(link, path, sizeof path - 1);
+    snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
     if (n <= 0)
         return;
     path[n] = 0;
@@ -83,8 +83,8 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     const char *env[MAX_ENV];
     bool refused;
     if (n->has_cred) {
-        read_exe(n->pid, n->exe, sizeof n->exe);
-        read_cgroups(n->pid, cgroups, sizeof cgroups);
+        read_exe(n->pid, n->exe, sizeof(n->exe));
+        read_cgroups(n->pid, cgroups, sizeof(cgroups));
     }
     struct ws_task_who who = {.name = n->name,
                               .exe = n->exe,
@@ -140,7 +140,7 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
     c->who.work_known = true;
     c->jobs.own.has_base = c->jobs.own.has_release = false; /* other periods */
     c->jobs.own.n_releases = 0;
-    snprintf(c->who.task, sizeof c->who.task, "%s", task.name);
+    snprintf(c->who.task, sizeof(c->who.task), "%s", task.name);
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_context_limit_sms(&c->contexts[i]);
     return WS__ERROR__OK;

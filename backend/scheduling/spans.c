@@ -28,8 +28,8 @@ static void launch_span(struct ws_span *p, const struct ws_command *j, uint32_t 
     p->kind = WS__TRACE_SPAN__KIND__KERNEL;
     p->n_sms = (uint32_t)WS_MIN((uint64_t)n, blocks);
     p->some_sms = op->launch.sms.n != 0;
-    memcpy(p->sms, op->launch.sms.bits, sizeof p->sms);
-    copy_text(p->name, sizeof p->name, j->kernel_name ? j->kernel_name : "");
+    memcpy(p->sms, op->launch.sms.bits, sizeof(p->sms));
+    copy_text(p->name, sizeof(p->name), j->kernel_name ? j->kernel_name : "");
     p->stopped = op->preempted;
 }
 
@@ -49,7 +49,7 @@ void ws_spans_add(const struct ws_command *j)
                           .client = c->id,
                           .pid = c->who.pid,
                           .error = ws_error_of_device(op->error)};
-    copy_text(p->task, sizeof p->task, c->who.task[0] ? c->who.task : c->work.name);
+    copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);
     if (op->kind == WS_OPK_LAUNCH) {
         launch_span(p, j, d->spec.n_sms);
     } else {
@@ -74,6 +74,6 @@ void ws_spans_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t 
                           .pid = c->who.pid,
                           .n_sms = x->gpu->device->spec.n_sms,
                           .kind = WS__TRACE_SPAN__KIND__KERNEL};
-    copy_text(p->task, sizeof p->task, c->who.task[0] ? c->who.task : c->work.name);
-    snprintf(p->name, sizeof p->name, "gated: %llu launches", (unsigned long long)n_launches);
+    copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);
+    snprintf(p->name, sizeof(p->name), "gated: %llu launches", (unsigned long long)n_launches);
 }

@@ -498,18 +498,18 @@ static bool own_command(const struct call *k, const Ws__Command *m)
     Ws__Error e;
     switch (m->c_case) {
     case WS__COMMAND__C_JOB_BEGIN:
-        e = ws_own_begin(k->c, m->job_begin->deadline_ns, text, sizeof text);
+        e = ws_own_begin(k->c, m->job_begin->deadline_ns, text, sizeof(text));
         break;
     case WS__COMMAND__C_JOB_END:
-        e = ws_own_end(k->c, k->seq, text, sizeof text);
+        e = ws_own_end(k->c, k->seq, text, sizeof(text));
         later = true;
         break;
     case WS__COMMAND__C_WAIT_PERIOD:
-        e = ws_own_wait(k->c, k->seq, text, sizeof text);
+        e = ws_own_wait(k->c, k->seq, text, sizeof(text));
         later = true;
         break;
     case WS__COMMAND__C_SET_TASK:
-        e = ws_client_set_task(k->c, m->set_task, text, sizeof text);
+        e = ws_client_set_task(k->c, m->set_task, text, sizeof(text));
         break;
     case WS__COMMAND__C_NOW:
         do_now(k, m->now);

@@ -36,7 +36,7 @@ static int handoff_begin(struct ws_server *s, const char *path, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
     s->handoff.fd = fd;
-    snprintf(s->handoff.path, sizeof s->handoff.path, "%s", path);
+    snprintf(s->handoff.path, sizeof(s->handoff.path), "%s", path);
     s->handoff.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->handoff.epoll_fd < 0)
         return ws_raise(-errno);
@@ -45,7 +45,7 @@ static int handoff_begin(struct ws_server *s, const char *path, int fd)
 
 int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
 {
-    if (strlen(path) >= sizeof s->handoff.path)
+    if (strlen(path) >= sizeof(s->handoff.path))
         return ws_raise(-ENAMETOOLONG);
     int fd = ws_handoff_listen(path, mode);
     return fd < 0 ? ws_forward(fd) : handoff_begin(s, path, fd);
@@ -125,7 +125,7 @@ static void accept_all(struct ws_server *s)
             return;
         }
         prune(s, n_unbound(s) >= UNBOUND_MAX);
-        struct ws_handoff_conn *k = ws_alloc(sizeof *k);
+        struct ws_handoff_conn *k = ws_alloc(sizeof(*k));
         struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
         if (!k || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
             close(fd);
@@ -212,7 +212,7 @@ static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
         a.error = ws_export_import(k->client, came, q->bytes, &a);
     else
         a.error = WS__ERROR__INVALID_VALUE;
-    int r = ws_packet_send(k->fd, &a, sizeof a, fd, MSG_DONTWAIT);
+    int r = ws_packet_send(k->fd, &a, sizeof(a), fd, MSG_DONTWAIT);
     if (fd >= 0)
         close(fd);
     return !r && a.error != WS__ERROR__DENIED;
@@ -224,10 +224,10 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
     struct ws_handoff_request q;
     for (;;) {
         int came = -1;
-        ssize_t n = ws_packet_recv(k->fd, &q, sizeof q, &came, MSG_DONTWAIT);
+        ssize_t n = ws_packet_recv(k->fd, &q, sizeof(q), &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
             return true;
-        bool good = n == sizeof q && answer(s, k, &q, came);
+        bool good = n == sizeof(q) && answer(s, k, &q, came);
         if (came >= 0)
             close(came);
         if (!good)

@@ -8,7 +8,7 @@ bool ws_peer_gone(int fd, uint32_t pid)
 {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
     struct ucred cred;
-    socklen_t n = sizeof cred;
+    socklen_t n = sizeof(cred);
     if (fd < 0)
         return false;
     if (poll(&p, 1, 0) > 0) /* POLLNVAL: closed */

@@ -29,7 +29,7 @@ Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd)
     if (c->wire.ring)
         return WS__ERROR__INVALID_VALUE;
     int fd = ws_packet_memfd("wattshare-ring", sizeof(struct ws_ring_memory));
-    struct ws_client_ring *l = fd < 0 ? NULL : ws_alloc(sizeof *l);
+    struct ws_client_ring *l = fd < 0 ? NULL : ws_alloc(sizeof(*l));
     if (!l || ws_ring_map(&l->end, fd, false)) {
         free(l);
         if (fd >= 0)

@@ -20,7 +20,7 @@ typedef struct json_object *(*value_fn)(const ProtobufCMessage *m,
 static struct json_object *string_json(const char *text)
 {
     char buf[1024];
-    return json_object_new_string(ws_cli_clean(text, buf, sizeof buf));
+    return json_object_new_string(ws_cli_clean(text, buf, sizeof(buf)));
 }
 
 static struct json_object *message_json(const ProtobufCMessage *m);
@@ -112,7 +112,7 @@ static struct json_object *counts_json(const ProtobufCMessage *m, const Protobuf
     Ws__NotSupported *const *v = *(Ws__NotSupported *const *const *)ws_message_at(m, f);
     for (size_t i = 0; i < ws_message_count(m, f); i++) {
         char name[256];
-        json_object_object_add(o, ws_cli_clean(v[i]->name, name, sizeof name),
+        json_object_object_add(o, ws_cli_clean(v[i]->name, name, sizeof(name)),
                                json_object_new_uint64(v[i]->count));
     }
     return o;

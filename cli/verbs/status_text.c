@@ -75,7 +75,7 @@ static void put_table(FILE *f, const struct column *columns, size_t n_columns,
     for (size_t k = 0; k < n; k++) {
         for (size_t i = 0; i < n_columns; i++) {
             char text[CELL_BYTES];
-            cell(&columns[i], messages[k], text, sizeof text);
+            cell(&columns[i], messages[k], text, sizeof(text));
             put_cell(f, &columns[i], i == 0, text);
         }
         fputc('\n', f);
@@ -106,19 +106,19 @@ static void put_real(FILE *f, const Ws__GpuStatus *g)
     char text[400];
     if (g->driver[0])
         fprintf(f, "GPU %u: %s, driver %s\n", g->gpu, g->product,
-                ws_cli_clean(g->driver, text, sizeof text));
+                ws_cli_clean(g->driver, text, sizeof(text)));
     if (g->lost[0])
-        fprintf(f, "GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof text));
+        fprintf(f, "GPU %u: LOST: %s\n", g->gpu, ws_cli_clean(g->lost, text, sizeof(text)));
     if (g->worker_pid || g->worker_restarts)
         fprintf(f, "GPU %u: worker: pid %u, restarted %" PRIu64 " time%s", g->gpu, g->worker_pid,
                 g->worker_restarts, g->worker_restarts == 1 ? "" : "s");
     if (g->worker_restarts)
         fprintf(f, ", last in %" PRIu64 " ms: %s", g->worker_last_ns / 1000000,
-                ws_cli_clean(g->worker_last, text, sizeof text));
+                ws_cli_clean(g->worker_last, text, sizeof(text)));
     if (g->worker_pid || g->worker_restarts)
         fputc('\n', f);
     for (size_t k = 0; k < g->n_capabilities; k++)
-        fprintf(f, "GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof text));
+        fprintf(f, "GPU %u: %s\n", g->gpu, ws_cli_clean(g->capabilities[k], text, sizeof(text)));
 }
 
 /* ---- clients ---- */
@@ -193,12 +193,12 @@ static void put_not_supported(FILE *f, const Ws__StatusReply *s)
     fprintf(f, "\n%9s  %s\n", "TIMES", "NOT SUPPORTED");
     for (size_t i = 0; i < s->n_not_supported; i++)
         fprintf(f, "%9" PRIu64 "  %s\n", s->not_supported[i]->count,
-                ws_cli_clean(s->not_supported[i]->name, name, sizeof name));
+                ws_cli_clean(s->not_supported[i]->name, name, sizeof(name)));
     for (size_t i = 0; i < s->n_clients; i++) {
         const Ws__ClientStatus *c = s->clients[i];
         for (size_t k = 0; k < c->n_not_supported; k++)
             fprintf(f, "%9" PRIu64 "  %s (client %u)\n", c->not_supported[k]->count,
-                    ws_cli_clean(c->not_supported[k]->name, name, sizeof name), c->client);
+                    ws_cli_clean(c->not_supported[k]->name, name, sizeof(name)), c->client);
     }
 }
 

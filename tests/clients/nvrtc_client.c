@@ -83,7 +83,7 @@ static struct code compile(const char *text, const char *expression, const char 
     if (expression) {
         const char *lowered;
         OK(nvrtcGetLoweredName(p, expression, &lowered));
-        snprintf(c.name, sizeof c.name, "%s", lowered);
+        snprintf(c.name, sizeof(c.name), "%s", lowered);
     }
     OK(nvrtcDestroyProgram(&p));
     return c;
@@ -124,8 +124,8 @@ int main(int argc, char **argv)
     DRV(cuDeviceGet(&device, 0));
     DRV(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
     DRV(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%d", major, minor);
-    snprintf(link_arch, sizeof link_arch, "-arch=sm_%d%d", major, minor);
+    snprintf(arch, sizeof(arch), "--gpu-architecture=sm_%d%d", major, minor);
+    snprintf(link_arch, sizeof(link_arch), "-arch=sm_%d%d", major, minor);
     if (linked) {
         struct code a = compile(caller, NULL, arch, 1, lto ? LTO : CUBIN),
                     b = compile(callee, NULL, arch, 1, lto ? LTO : CUBIN);
@@ -140,12 +140,12 @@ int main(int argc, char **argv)
     DRV(cuModuleGetFunction(&function, module, c.name));
     for (int i = 0; i < N; i++)
         x[i] = (i - 500) / 64.0;
-    DRV(cuMemAlloc(&dx, sizeof x));
-    DRV(cuMemAlloc(&dy, sizeof y));
-    DRV(cuMemcpyHtoD(dx, x, sizeof x));
+    DRV(cuMemAlloc(&dx, sizeof(x)));
+    DRV(cuMemAlloc(&dy, sizeof(y)));
+    DRV(cuMemcpyHtoD(dx, x, sizeof(x)));
     void *args[] = {&dx, &dy, &n};
     DRV(cuLaunchKernel(function, (N + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, args, NULL));
-    DRV(cuMemcpyDtoH(y, dy, sizeof y));
+    DRV(cuMemcpyDtoH(y, dy, sizeof(y)));
     for (int i = 0; i < N; i++) {
         double want = linked ? 2 * x[i] + 1 : ((4 * x[i] + 3) * x[i] + 2) * x[i] + 1;
         if (y[i] != want) { /* all of it is exact */

@@ -25,7 +25,7 @@ void drv_begin(void)
     DRV(init(0));
     DRV(device_get_count(&n));
     DRV(device_get(&device, 0));
-    DRV(device_get_name(name, sizeof name, device));
+    DRV(device_get_name(name, sizeof(name), device));
     DRV(device_get_attribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
     DRV(device_get_attribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
     if (n < 1 || !name[0] || warp != 32 || sms < 1)
@@ -44,7 +44,7 @@ char *drv_ptx_text(const char *name)
 {
     const char *dir = getenv("WATTSHARE_TEST_PTX");
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.ptx", dir ? dir : PTX_DIR, name);
+    snprintf(path, sizeof(path), "%s/%s.ptx", dir ? dir : PTX_DIR, name);
     FILE *f = fopen(path, "r");
     if (!f) {
         perror(path);
@@ -68,7 +68,7 @@ CUmodule drv_module(const char *name)
     CUmodule m;
     char log[4096] = "", *text = drv_ptx_text(name);
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)sizeof log};
+    void *values[] = {log, (void *)sizeof(log)};
     CUresult r = drv.module_load_data_ex(&m, text, 2, options, values);
     if (r)
         printf("%s.ptx: %s\n", name, log);

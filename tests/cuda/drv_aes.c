@@ -10,7 +10,7 @@ static int fips(CUfunction ecb, CUdeviceptr tables, CUdeviceptr d)
     int one = 1;
     aes_fips_input(key, plain);
     aes_make_tables(&t, key);
-    DRV(memcpy_htod(tables, &t, sizeof t));
+    DRV(memcpy_htod(tables, &t, sizeof(t)));
     DRV(memcpy_htod(d, plain, 16));
     drv_launch(ecb, 1, 32, 0, NULL, &d, &d, &one);
     DRV(memcpy_dtoh(out, d, 16));
@@ -37,13 +37,13 @@ int main(int argc, char **argv)
     CUmodule m = drv_module(WORK);
     CUfunction ecb = drv_function(m, "aes_ecb"), ctr = drv_function(m, "aes_ctr");
     DRV(module_get_global(&tables, &table_bytes, m, "aes_t"));
-    if (table_bytes != sizeof t)
-        return work_fail(WORK, "aes_t has %zu bytes, not %zu", table_bytes, sizeof t);
+    if (table_bytes != sizeof(t))
+        return work_fail(WORK, "aes_t has %zu bytes, not %zu", table_bytes, sizeof(t));
     DRV(mem_alloc(&d, (size_t)bytes));
     for (long it = 0; it < iterations; it++) {
         if (fips(ecb, tables, d))
             return 1;
-        DRV(memcpy_htod(tables, &t, sizeof t));
+        DRV(memcpy_htod(tables, &t, sizeof(t)));
         DRV(memcpy_htod(d, plain, (size_t)bytes));
         drv_launch(ctr, (unsigned)(blocks + AES_BLOCK - 1) / AES_BLOCK, AES_BLOCK, 0, NULL, &d, &d,
                    &nonce, &blocks);

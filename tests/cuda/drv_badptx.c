@@ -26,10 +26,10 @@ static const struct {
 int main(void)
 {
     drv_begin();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char log[4096] = "";
         int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-        void *values[] = {log, (void *)sizeof log};
+        void *values[] = {log, (void *)sizeof(log)};
         CUmodule m;
         CUresult r = drv.module_load_data_ex(&m, cases[i].text, 2, options, values);
         if (r != cases[i].want)

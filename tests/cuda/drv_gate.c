@@ -45,13 +45,13 @@ static void *thread_main(void *arg)
     DRV(ctx_retain(&ctx, 0));
     DRV(ctx_set_current(ctx));
     DRV(stream_create(&s, CU_STREAM_NON_BLOCKING));
-    DRV(mem_alloc(&dc, sizeof c));
+    DRV(mem_alloc(&dc, sizeof(c)));
     for (long it = 0; it < work.bursts; it++) {
-        DRV(memset_d8_async(dc, 0xff, sizeof c, s));
+        DRV(memset_d8_async(dc, 0xff, sizeof(c), s));
         for (long k = 0; k < work.launches; k++)
             DRV(launch_kernel(work.f, 1, 1, 1, MATMUL_TILE, MATMUL_TILE, 1, 0, s,
                               (void *[]){&work.a, &work.b, &dc, &n}, NULL));
-        DRV(memcpy_dtoh_async(c, dc, sizeof c, s));
+        DRV(memcpy_dtoh_async(c, dc, sizeof(c), s));
         DRV(stream_synchronize(s));
         if (matmul_check(c, work.want, N))
             __atomic_store_n(&work.wrong, 1, __ATOMIC_RELAXED);
@@ -98,13 +98,13 @@ int main(int argc, char **argv)
     drv_begin();
     CUmodule m = drv_module("matmul");
     CUfunction f = drv_function(m, "matmul");
-    DRV(mem_alloc(&da, sizeof a));
-    DRV(mem_alloc(&db, sizeof b));
-    DRV(memcpy_htod(da, a, sizeof a));
-    DRV(memcpy_htod(db, b, sizeof b));
+    DRV(mem_alloc(&da, sizeof(a)));
+    DRV(mem_alloc(&db, sizeof(b)));
+    DRV(memcpy_htod(da, a, sizeof(a)));
+    DRV(memcpy_htod(db, b, sizeof(b)));
     for (int i = 0; i < 2; i++) {
-        DRV(mem_alloc(&dc[i], sizeof c[i]));
-        DRV(memset_d8(dc[i], 0xff, sizeof c[i]));
+        DRV(mem_alloc(&dc[i], sizeof(c[i])));
+        DRV(memset_d8(dc[i], 0xff, sizeof(c[i])));
         DRV(event_create(&done[i], 0));
         if (own)
             DRV(stream_create(&s[i], CU_STREAM_NON_BLOCKING));
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
         all += it || bursts == 1 ? now_ns() - begin : 0;
     }
     for (int i = 0; i < 2 && i < launches; i++) {
-        DRV(memcpy_dtoh(c[i], dc[i], sizeof c[i]));
+        DRV(memcpy_dtoh(c[i], dc[i], sizeof(c[i])));
         if (matmul_check(c[i], want, N))
             return 1;
     }

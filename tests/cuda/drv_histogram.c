@@ -15,15 +15,15 @@ int main(int argc, char **argv)
     CUmodule m = drv_module(WORK);
     CUfunction f = drv_function(m, "histogram");
     DRV(mem_alloc_host((void **)&v, (size_t)n));
-    DRV(mem_alloc_host((void **)&bins, sizeof want));
+    DRV(mem_alloc_host((void **)&bins, sizeof(want)));
     DRV(mem_alloc(&d, (size_t)n));
-    DRV(mem_alloc(&d_bins, sizeof want));
+    DRV(mem_alloc(&d_bins, sizeof(want)));
     for (int i = 0; i < 2; i++)
         DRV(stream_create(&s[i], CU_STREAM_NON_BLOCKING));
     hist_fill(v, n);
     hist_cpu(v, n, want);
     for (long it = 0; it < iterations; it++) {
-        DRV(memset_d8_async(d_bins, 0, sizeof want, s[0]));
+        DRV(memset_d8_async(d_bins, 0, sizeof(want), s[0]));
         DRV(stream_synchronize(s[0]));
         for (int p = 0; p < HIST_PIECES; p++) {
             CUdeviceptr at = d + (CUdeviceptr)(p * piece);
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         }
         DRV(stream_synchronize(s[0]));
         DRV(stream_synchronize(s[1]));
-        DRV(memcpy_dtoh_async(bins, d_bins, sizeof want, s[1]));
+        DRV(memcpy_dtoh_async(bins, d_bins, sizeof(want), s[1]));
         DRV(stream_synchronize(s[1]));
         if (hist_check(bins, want))
             return 1;

@@ -50,9 +50,10 @@ static CUlinkState begin(void)
                             ERROR_LOG, ERROR_LOG_BYTES, LOG_VERBOSE};
     static void *values[6];
     CUlinkState s;
-    void *all[] = {&wall_ms, info_log, (void *)sizeof info_log, error_log, (void *)sizeof error_log,
-                   (void *)1};
-    memcpy(values, all, sizeof all);
+    void *all[] = {
+        &wall_ms, info_log, (void *)sizeof(info_log), error_log, (void *)sizeof(error_log),
+        (void *)1};
+    memcpy(values, all, sizeof(all));
     error_log[0] = 0;
     CHECK(link_create(6, options, values, &s));
     return s;
@@ -90,16 +91,16 @@ int main(void)
     if (!link_create || !link_add_data || !link_complete || !link_destroy || !module_load_data)
         return work_fail(WORK, "an entry point is not there");
     CUlinkState s = begin();
-    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel.ptx", 0, NULL,
+    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof(kernel), "kernel.ptx", 0, NULL,
                         NULL));
-    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)function, sizeof function, "function.ptx", 0,
+    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)function, sizeof(function), "function.ptx", 0,
                         NULL, NULL));
     CHECK(link_complete(s, &image, &bytes));
     CHECK(module_load_data(&m, image));
     CHECK(link_destroy(s)); /* the image is gone, the module is not */
-    DRV(mem_alloc(&out, sizeof host));
+    DRV(mem_alloc(&out, sizeof(host)));
     drv_launch(drv_function(m, "run"), 1, 32, 0, NULL, &out);
-    DRV(memcpy_dtoh(host, out, sizeof host));
+    DRV(memcpy_dtoh(host, out, sizeof(host)));
     for (uint32_t i = 0; i < 32; i++)
         if (host[i] != 3 * i + 1000 + 100)
             return work_fail(WORK, "out[%u] is %u", i, host[i]);
@@ -111,7 +112,7 @@ int main(void)
         refused(kernel, HEAD "nonsense\n", "b.ptx:4"))
         return 1;
     s = begin();
-    if (link_add_data(s, 77, (void *)kernel, sizeof kernel, NULL, 0, NULL, NULL) != 1 ||
+    if (link_add_data(s, 77, (void *)kernel, sizeof(kernel), NULL, 0, NULL, NULL) != 1 ||
         link_complete(s, &image, &bytes) != 1)
         return work_fail(WORK, "a type of 77, or nothing at all, is linked");
     CHECK(link_destroy(s));

@@ -57,8 +57,8 @@ int main(int argc, char **argv)
     CHECK(link_add_file(
         s, n > 2 && !strcmp(path + n - 2, ".a") ? CU_JIT_INPUT_LIBRARY : CU_JIT_INPUT_OBJECT, path,
         0, NULL, NULL));
-    CHECK(
-        link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof kernel, "kernel", 0, NULL, NULL));
+    CHECK(link_add_data(s, CU_JIT_INPUT_PTX, (void *)kernel, sizeof(kernel), "kernel", 0, NULL,
+                        NULL));
     CHECK(link_complete(s, &image, &bytes));
     char file[] = "/tmp/wattshare-linked.XXXXXX"; /* programs keep what they linked */
     int fd = mkstemp(file);
@@ -69,9 +69,9 @@ int main(int argc, char **argv)
     CUresult r = module_load(&m, file);
     unlink(file);
     CHECK(r);
-    DRV(mem_alloc(&out, sizeof host));
+    DRV(mem_alloc(&out, sizeof(host)));
     drv_launch(drv_function(m, "run"), 1, 32, 0, NULL, &out);
-    DRV(memcpy_dtoh(host, out, sizeof host));
+    DRV(memcpy_dtoh(host, out, sizeof(host)));
     for (int i = 0; i < 32; i++)
         if (host[i] != (float)i * (float)(1 + (i & 3)) + 22)
             return work_fail(WORK, "out[%d] is %g", i, host[i]);

@@ -11,7 +11,7 @@ static void *lookup(const char *symbol)
     char name[64];
     void *p = NULL;
     int status = -1;
-    snprintf(name, sizeof name, "%s", symbol);
+    snprintf(name, sizeof(name), "%s", symbol);
     if (strlen(name) > 3 && !strcmp(name + strlen(name) - 3, "_v2"))
         name[strlen(name) - 3] = 0;
     CUresult r = get_proc(name, &p, 12000, 0, &status);

@@ -22,7 +22,7 @@ static int refused(const void *cubin, const char *want)
 {
     char log[4096] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)sizeof log};
+    void *values[] = {log, (void *)sizeof(log)};
     CUmodule m;
     drv_begin();
     CUresult r = drv.module_load_data_ex(&m, cubin, 2, options, values);
@@ -46,27 +46,27 @@ static int use(const void *cubin, int rounds)
     DRV(module_load_data_ex(&m, cubin, 0, NULL, NULL));
     CUfunction f = drv_function(m, "step");
     DRV(module_get_global(&table, &bytes, m, "table"));
-    if (bytes != sizeof fresh)
+    if (bytes != sizeof(fresh))
         return work_fail(WORK, "table has %zu bytes", bytes);
     DRV(module_get_global(&d_calls, &bytes, m, "calls"));
     if (!drv.module_get_global(&other, &bytes, m, "no such"))
         return work_fail(WORK, "a variable that is not there was found");
     for (int i = 0; i < N; i++)
         v[i] = (uint32_t)i * 3;
-    DRV(mem_alloc(&d, sizeof v));
-    DRV(memcpy_htod(d, v, sizeof v));
-    DRV(memcpy_htod(table, fresh, sizeof fresh));
+    DRV(mem_alloc(&d, sizeof(v)));
+    DRV(memcpy_htod(d, v, sizeof(v)));
+    DRV(memcpy_htod(table, fresh, sizeof(fresh)));
     for (int r = 0; r < rounds; r++)
         drv_launch(f, BLOCKS, BLOCK, 0, NULL, &d, &n);
-    DRV(memcpy_dtoh(got, d, sizeof got));
+    DRV(memcpy_dtoh(got, d, sizeof(got)));
     for (uint32_t i = 0; i < N; i++)
         if (got[i] != v[i] + (uint32_t)rounds * 3 * fresh[i % 4])
             return work_fail(WORK, "element %u is %u", i, got[i]);
-    DRV(memcpy_dtoh(&calls, d_calls, sizeof calls));
+    DRV(memcpy_dtoh(&calls, d_calls, sizeof(calls)));
     if (calls != (uint32_t)rounds * BLOCKS)
         return work_fail(WORK, "%u blocks were counted, not %d", calls, rounds * BLOCKS);
     DRV(module_unload(m));
-    if (!drv.memcpy_dtoh(&calls, d_calls, sizeof calls))
+    if (!drv.memcpy_dtoh(&calls, d_calls, sizeof(calls)))
         return work_fail(WORK, "a variable of an unloaded module can be read");
     DRV(mem_free(d));
     drv_end();

@@ -13,11 +13,11 @@ int main(int argc, char **argv)
     drv_begin();
     CUmodule m = drv_module(WORK);
     CUfunction f = drv_function(m, "montecarlo");
-    DRV(mem_alloc(&d, sizeof count));
+    DRV(mem_alloc(&d, sizeof(count)));
     for (long it = 0; it < iterations; it++) {
-        DRV(memset_d8(d, 0, sizeof count));
+        DRV(memset_d8(d, 0, sizeof(count)));
         drv_launch(f, MC_GRID, MC_BLOCK, MC_BLOCK * sizeof(uint32_t), NULL, &each, &d);
-        DRV(memcpy_dtoh(&count, d, sizeof count));
+        DRV(memcpy_dtoh(&count, d, sizeof(count)));
         if (mc_check(count, want, points))
             return 1;
     }

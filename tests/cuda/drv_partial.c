@@ -38,7 +38,7 @@ int main(void)
     DRV(memcpy_dtoh(&host, out, 4));
     if (host != 42)
         return work_fail(WORK, "the good kernel made %u", host);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         CUresult r = drv.module_get_function(&f, m, others[i].name);
         if (r != others[i].want)
             return work_fail(WORK, "%s gave %d, not %d", others[i].name, r, others[i].want);

@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b)
 
 static void say(const char *name, double per)
 {
-    qsort(took, (size_t)n_took, sizeof took[0], compare);
+    qsort(took, (size_t)n_took, sizeof(took[0]), compare);
     printf("%s,us,%.3f\n", name, took[n_took / 2] / per);
     n_took = 0;
 }
@@ -110,14 +110,14 @@ int main(int argc, char **argv)
     DRV(mem_alloc(&d, room));
     DRV(mem_alloc(&da, room));
     DRV(mem_alloc(&db, room));
-    DRV(mem_alloc(&dc, sizeof c));
+    DRV(mem_alloc(&dc, sizeof(c)));
     DRV(memset_d8(da, 0, room));
     DRV(memset_d8(db, 0, room));
     launches(f, da, db, d, n, rounds, "one large kernel and its wait", "large kernels in a row");
-    DRV(memcpy_htod(da, a, sizeof a));
-    DRV(memcpy_htod(db, b, sizeof b));
+    DRV(memcpy_htod(da, a, sizeof(a)));
+    DRV(memcpy_htod(db, b, sizeof(b)));
     launches(f, da, db, dc, TINY, rounds, "one tiny kernel and its wait", "tiny kernels in a row");
-    DRV(memcpy_dtoh(c, dc, sizeof c));
+    DRV(memcpy_dtoh(c, dc, sizeof(c)));
     if (matmul_check(c, want, TINY))
         return 1;
     if (copies(d, rounds))

@@ -21,18 +21,18 @@ int main(int argc, char **argv)
     CUmodule m = drv_module(WORK);
     CUfunction f = drv_function(m, "search");
     DRV(module_get_global(&d_words, &words_bytes, m, "search_w"));
-    if (words_bytes != sizeof w)
-        return work_fail(WORK, "search_w has %zu bytes, not %zu", words_bytes, sizeof w);
+    if (words_bytes != sizeof(w))
+        return work_fail(WORK, "search_w has %zu bytes, not %zu", words_bytes, sizeof(w));
     DRV(mem_alloc(&d_text, (size_t)n));
-    DRV(mem_alloc(&d_r, sizeof r));
+    DRV(mem_alloc(&d_r, sizeof(r)));
     DRV(mem_alloc(&d_places, 4 * SEARCH_PLACES));
-    DRV(memcpy_htod(d_words, w, sizeof w));
+    DRV(memcpy_htod(d_words, w, sizeof(w)));
     for (long it = 0; it < iterations; it++) {
         DRV(memcpy_htod(d_text, text, (size_t)n));
-        DRV(memset_d8(d_r, 0, sizeof r));
-        DRV(memset_d8(d_r + offsetof(struct search_result, first), 0xff, sizeof r.first));
+        DRV(memset_d8(d_r, 0, sizeof(r)));
+        DRV(memset_d8(d_r + offsetof(struct search_result, first), 0xff, sizeof(r.first)));
         drv_launch(f, 512, SEARCH_BLOCK, 0, NULL, &d_text, &length, &d_r, &d_places);
-        DRV(memcpy_dtoh(&r, d_r, sizeof r));
+        DRV(memcpy_dtoh(&r, d_r, sizeof(r)));
         DRV(memcpy_dtoh(places, d_places, 4 * SEARCH_PLACES));
         if (search_check(&r, places, &want, want_places))
             return 1;

@@ -21,10 +21,10 @@ static int work(void)
 {
     static uint32_t bins[HIST_BINS];
     uint32_t words = BYTES / 4;
-    DRV(memset_d8(d_bins, 0, sizeof want));
+    DRV(memset_d8(d_bins, 0, sizeof(want)));
     DRV(memcpy_htod(d, v, BYTES));
     drv_launch(f, HIST_GRID, HIST_BLOCK, 0, NULL, &d, &words, &d_bins);
-    DRV(memcpy_dtoh(bins, d_bins, sizeof want));
+    DRV(memcpy_dtoh(bins, d_bins, sizeof(want)));
     return hist_check(bins, want);
 }
 
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     CUmodule m = drv_module("histogram");
     f = drv_function(m, "histogram");
     DRV(mem_alloc(&d, BYTES));
-    DRV(mem_alloc(&d_bins, sizeof want));
+    DRV(mem_alloc(&d_bins, sizeof(want)));
     hist_fill(v, BYTES);
     hist_cpu(v, BYTES, want);
     if (wrong_order() || one_job(0, 0) || one_job(1, 0))

@@ -11,17 +11,17 @@ enum { BLOCKS = 1024, SMS_MAX = 256 };
 int main(int argc, char **argv)
 {
     long want = work_arg(argc, argv, 1, 1, SMS_MAX);
-    unsigned *sm = malloc(BLOCKS * sizeof *sm), n_on[SMS_MAX] = {0}, rounds = 200;
+    unsigned *sm = malloc(BLOCKS * sizeof(*sm)), n_on[SMS_MAX] = {0}, rounds = 200;
     CUdeviceptr out;
     if (!sm)
         return 1;
     drv_begin();
     CUmodule m = drv_module("smids");
     CUfunction f = drv_function(m, "smids");
-    DRV(mem_alloc(&out, BLOCKS * sizeof *sm));
-    DRV(memset_d8(out, 255, BLOCKS * sizeof *sm));
+    DRV(mem_alloc(&out, BLOCKS * sizeof(*sm)));
+    DRV(memset_d8(out, 255, BLOCKS * sizeof(*sm)));
     drv_launch(f, BLOCKS, 64, 0, NULL, &out, &rounds);
-    DRV(memcpy_dtoh(sm, out, BLOCKS * sizeof *sm));
+    DRV(memcpy_dtoh(sm, out, BLOCKS * sizeof(*sm)));
     for (int i = 0; i < BLOCKS; i++) {
         if (sm[i] >= (unsigned)want) {
             printf("FAIL drv_smids: block %d ran on SM %u of %ld\n", i, sm[i], want);

@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     CUdeviceptr d;
     sort_fill(v, n);
     memcpy(want, v, bytes);
-    qsort(want, (size_t)n, sizeof *want, sort_compare);
+    qsort(want, (size_t)n, sizeof(*want), sort_compare);
     drv_begin();
     CUmodule m = drv_module(WORK);
     CUfunction f_tiles = drv_function(m, "sort_tiles"), f_step = drv_function(m, "sort_step"),

@@ -251,19 +251,19 @@ int main(int argc, char **argv)
     OK(drv.module_load_data_ex(&m, ptx, 0, NULL, NULL));
     OK(drv.module_get_function(&read, m, "read"));
     OK(drv.module_get_function(&read_object, m, "object"));
-    OK(drv.mem_alloc(&d_out, sizeof out));
+    OK(drv.mem_alloc(&d_out, sizeof(out)));
     OK(drv.mem_alloc(&d_table, 4096));
     OK(drv.mem_alloc(&d_pitched, 128 * H));
     for (int k = 0; k < 2; k++) {
         OK(cuArrayCreate_v2(&a[k], &d));
-        OK(cuMemcpyHtoA_v2(a[k], 0, image[k], sizeof image[k]));
+        OK(cuMemcpyHtoA_v2(a[k], 0, image[k], sizeof(image[k])));
     }
     OK(cuArray3DCreate_v2(&s, &ds));
     OK(cuArray3DGetDescriptor_v2(&described, s));
     if (described.w != W || described.h != H || described.d || described.format != FLOAT ||
         described.flags != SURFACE)
         return work_fail(WORK, "an array's description");
-    OK(drv.memcpy_htod(d_table + 512, table, sizeof table));
+    OK(drv.memcpy_htod(d_table + 512, table, sizeof(table)));
     GIVES(cuModuleGetTexRef(&got, m, "nothing"), 500);
     GIVES(cuModuleGetTexRef(&got, m, "plain"), 500);
     GIVES(cuModuleGetTexRef(&got, m, "result"), 500);
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     OK(cuTexRefSetAddressMode(image_ref, 0, 1));
     OK(cuTexRefSetFlags(table_ref, 1));
     OK(cuTexRefSetFormat(table_ref, U32, 1));
-    OK(cuTexRefSetAddress_v2(&offset, table_ref, d_table + 512, sizeof table));
+    OK(cuTexRefSetAddress_v2(&offset, table_ref, d_table + 512, sizeof(table)));
     if (offset)
         return work_fail(WORK, "an aligned address has an offset");
     OK(cuParamSetTexRef(read, -1, image_ref));
@@ -294,8 +294,8 @@ int main(int argc, char **argv)
             OK(cuTexRefSetArray(image_ref, a[k % 2], 1));
             OK(drv.launch_kernel(read, H, 1, 1, W, 1, 1, 0, NULL, args, NULL));
             OK(cuTexRefSetArray(image_ref, a[1 - k % 2], 1)); /* not for that launch any more */
-            OK(drv.memcpy_dtoh(out, d_out, sizeof out));
-            OK(cuMemcpyAtoH_v2(surface, s, 0, sizeof surface));
+            OK(drv.memcpy_dtoh(out, d_out, sizeof(out)));
+            OK(cuMemcpyAtoH_v2(surface, s, 0, sizeof(surface)));
             bad = check("array", k % 2, dx, k >> 1);
         }
         OK(cuTexRefGetArray(&got, image_ref));
@@ -308,8 +308,8 @@ int main(int argc, char **argv)
             OK(drv.memcpy_htod(d_pitched + 128 * y, image[1] + y * W, W * 4));
         OK(cuTexRefSetAddress2D_v3(image_ref, &d, d_pitched, 128));
         OK(drv.launch_kernel(read, H, 1, 1, W, 1, 1, 0, NULL, args, NULL));
-        OK(drv.memcpy_dtoh(out, d_out, sizeof out));
-        OK(cuMemcpyAtoH_v2(surface, s, 0, sizeof surface));
+        OK(drv.memcpy_dtoh(out, d_out, sizeof(out)));
+        OK(cuMemcpyAtoH_v2(surface, s, 0, sizeof(surface)));
         bad = bad || check("pitched memory", 1, dx, 1);
     }
     /* an object of a 1-D array, filled from the device and from another array */
@@ -317,7 +317,7 @@ int main(int argc, char **argv)
     struct texture t = {.flags = 0};
     void *one;
     OK(cuArrayCreate_v2(&one, &d1));
-    OK(drv.memcpy_htod(d_out, image[0], sizeof image[0]));
+    OK(drv.memcpy_htod(d_out, image[0], sizeof(image[0])));
     OK(cuMemcpyDtoA_v2(one, 0, d_out, 32));
     OK(cuMemcpyAtoA_v2(one, 32, a[0], 32, W * 4 - 32));
     GIVES(cuMemcpyAtoA_v2(one, 32, a[0], 32, W * 4), 1);
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
     GIVES(cuTexObjectCreate(&none, &r, &t, NULL), 1);
     void *object_args[] = {&object, &d_out};
     OK(drv.launch_kernel(read_object, 1, 1, 1, W, 1, 1, 0, NULL, object_args, NULL));
-    OK(drv.memcpy_dtoh(out, d_out, sizeof out));
+    OK(drv.memcpy_dtoh(out, d_out, sizeof(out)));
     if (memcmp(out, image[0], W * 4))
         bad = work_fail(WORK, "a texture object");
     OK(cuTexObjectDestroy(object));

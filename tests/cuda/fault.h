@@ -19,7 +19,7 @@ static const struct fault {
     {"null", 700},
     {"foreign", 700}, /* an address past the end of the allocation, by one element */
 };
-enum { N_FAULTS = sizeof faults / sizeof faults[0], FAULT_N = 1000 };
+enum { N_FAULTS = sizeof(faults) / sizeof(faults[0]), FAULT_N = 1000 };
 
 static inline int fault_find(const char *name)
 {

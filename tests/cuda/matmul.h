@@ -17,7 +17,7 @@ static inline void matmul_fill(float *a, float *b, int n)
 
 static inline void matmul_cpu(const float *a, const float *b, float *c, int n)
 {
-    memset(c, 0, sizeof *c * (size_t)n * (size_t)n);
+    memset(c, 0, sizeof(*c) * (size_t)n * (size_t)n);
     for (long i = 0; i < n; i++)
         for (long k = 0; k < n; k++)
             for (long j = 0; j < n; j++)

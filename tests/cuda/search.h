@@ -40,7 +40,7 @@ static inline void search_fill(char *text, long n)
 static inline void search_cpu(const char *text, long n, const struct search_word *w,
                               struct search_result *r, uint32_t *places)
 {
-    memset(r, 0, sizeof *r);
+    memset(r, 0, sizeof(*r));
     for (int k = 0; k < SEARCH_WORDS; k++)
         r->first[k] = UINT32_MAX;
     for (long i = 0; i < n; i++)
@@ -73,7 +73,7 @@ static inline int search_check(const struct search_result *r, uint32_t *places,
     if (r->n_places != want->n_places)
         return work_fail(WORK, "%u places, not %u", r->n_places, want->n_places);
     if (want->n_places <= SEARCH_PLACES) {
-        qsort(places, want->n_places, sizeof *places, search_compare);
+        qsort(places, want->n_places, sizeof(*places), search_compare);
         for (uint32_t i = 0; i < want->n_places; i++)
             if (places[i] != want_places[i])
                 return work_fail(WORK, "place %u is %u, not %u", i, places[i], want_places[i]);

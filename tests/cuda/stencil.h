@@ -17,7 +17,7 @@ static inline void stencil_fill(uint32_t *v, long n)
 static inline uint32_t *stencil_cpu(uint32_t *a, uint32_t *b, long n)
 {
     for (int step = 0; step < STENCIL_STEPS; step++) {
-        memcpy(b, a, sizeof *a * (size_t)(n * n));
+        memcpy(b, a, sizeof(*a) * (size_t)(n * n));
         for (long y = 1; y < n - 1; y++)
             for (long x = 1; x < n - 1; x++) {
                 const uint32_t *p = a + y * n + x;

@@ -35,7 +35,7 @@ static int teardown(void **state)
     suite_end(&S);
     uint32_t (*violations)(const char **) = NULL;
     void *p = suite_mock("ws_mock_violations");
-    memcpy(&violations, &p, sizeof p);
+    memcpy(&violations, &p, sizeof(p));
     const char *first = "";
     if (violations && violations(&first))
         fail_msg("the driver was used wrongly: %s", first);
@@ -106,7 +106,7 @@ static void test_many_small_allocations(void **state)
         va[i] = suite_alloc(&S, i % 2, 512);
         for (int k = 0; k < 128; k++)
             v[k] = (uint32_t)(i * 1000 + k);
-        suite_put(&S, i % 2, va[i], v, sizeof v);
+        suite_put(&S, i % 2, va[i], v, sizeof(v));
     }
     for (int i = 0; i < N; i += 3)
         assert_int_equal(ws_space_unmap(S.space[i % 2], va[i]), 0);
@@ -114,7 +114,7 @@ static void test_many_small_allocations(void **state)
         uint32_t v[128];
         if (i % 3 == 0)
             continue;
-        suite_get(&S, i % 2, v, va[i], sizeof v);
+        suite_get(&S, i % 2, v, va[i], sizeof(v));
         for (int k = 0; k < 128; k++)
             assert_int_equal(v[k], i * 1000 + k);
     }
@@ -245,7 +245,7 @@ static void test_mapped_host_memory(void **state)
     struct suite_op o = suite_launch(&S, 0, K_VECADD, N / 256, 256, at, at, c, N);
     suite_run(&S, &o, WS_DEV_OK);
     float out[N];
-    suite_get(&S, 0, out, c, sizeof out);
+    suite_get(&S, 0, out, c, sizeof(out));
     for (int i = 0; i < N; i++)
         assert_true(out[i] == (float)(2 * i));
     /* copies to and from it, by its address */
@@ -271,7 +271,7 @@ static void test_copies_pass_compilers(void **state)
     void *p = suite_mock("ws_mock_hold_modules");
     struct ws_dinstance *fresh;
     enum { BYTES = 300000 };
-    memcpy(&hold, &p, sizeof p);
+    memcpy(&hold, &p, sizeof(p));
     if (!hold)
         skip();
     uint64_t a = suite_alloc(&S, 0, BYTES), where = suite_alloc(&S, 0, 4096);
@@ -489,7 +489,7 @@ static void test_variables_and_initial_values(void **state)
     uint32_t v, sparse[100];
     suite_get(&S, 0, &v, p, 4);
     assert_int_equal(v, 20 * 3 * 2);
-    suite_get(&S, 0, sparse, S.vars[0][5], sizeof sparse);
+    suite_get(&S, 0, sparse, S.vars[0][5], sizeof(sparse));
     assert_int_equal(sparse[0], 7);
     for (int i = 1; i < 100; i++)
         assert_int_equal(sparse[i], 0);
@@ -525,8 +525,8 @@ static void check_ids(const uint32_t g[3], const uint32_t b[3], const struct ws_
     uint64_t p = suite_alloc(&S, 0, n * 4);
     uint32_t *out = malloc(n * 4);
     struct suite_op o = suite_launch(&S, 0, K_IDS, 1, 1, p, 0, 0, 0);
-    memcpy(o.op.launch.grid, g, sizeof o.op.launch.grid);
-    memcpy(o.op.launch.block, b, sizeof o.op.launch.block);
+    memcpy(o.op.launch.grid, g, sizeof(o.op.launch.grid));
+    memcpy(o.op.launch.block, b, sizeof(o.op.launch.block));
     if (sms)
         o.op.launch.sms = *sms;
     suite_run(&S, &o, WS_DEV_OK);
@@ -553,16 +553,16 @@ static void test_dynamic_shared_memory(void **state)
 {
     enum { N = 1024 };
     uint32_t v[N], most = S.device->spec.shared_bytes_per_block_optin;
-    uint64_t p = suite_alloc(&S, 0, sizeof v);
+    uint64_t p = suite_alloc(&S, 0, sizeof(v));
     const uint32_t sizes[] = {N * 4, 40000, most};
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
         for (int i = 0; i < N; i++)
             v[i] = (uint32_t)i;
-        suite_put(&S, 0, p, v, sizeof v);
+        suite_put(&S, 0, p, v, sizeof(v));
         struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p, 0, 0, 0);
         o.op.launch.shared_bytes = sizes[k];
         suite_run(&S, &o, WS_DEV_OK);
-        suite_get(&S, 0, v, p, sizeof v);
+        suite_get(&S, 0, v, p, sizeof(v));
         for (int i = 0; i < N; i++)
             assert_int_equal(v[i], N - 1 - i);
     }
@@ -674,10 +674,10 @@ static void test_sm_sets_of_cooperative_launches(void **state)
         o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
         o.op.launch.sms = set;
         suite_run(&S, &o, WS_DEV_OK);
-        suite_get(&S, 0, v, times, sizeof v);
+        suite_get(&S, 0, v, times, sizeof(v));
         for (int k = 0; k < 4; k++)
             assert_int_equal(v[k], round + 1);
-        suite_get(&S, 0, v, where, sizeof v);
+        suite_get(&S, 0, v, where, sizeof(v));
         bool exactly = !suite_target.cuda || (suite_target.mock && round < 4);
         for (int k = 0; k < 4; k++)
             assert_true(v[k] < n && (!exactly || ws_sm_set_has(&set, v[k])));
@@ -738,7 +738,7 @@ static void test_a_module_with_a_bad_kernel(void **state)
     struct ws_dmodule *code;
     struct ws_dinstance *inst;
     struct ws_diags diags = WS_DIAGS_NULL;
-    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "bad.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof(ptx) - 1, "bad.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(S.device, m, &code, &diags), 0);
     const struct ws_dmodule_info *i = ws_dmodule_info(code);
     assert_int_equal(i->n_kernels, 2);
@@ -772,12 +772,12 @@ static void test_code_is_compiled_off_the_loop(void **state)
                               "[n], 1;\nret;\n}\n";
     uint64_t (*calls)(const char *) = NULL;
     void *sym = suite_mock("ws_mock_calls");
-    memcpy(&calls, &sym, sizeof sym);
+    memcpy(&calls, &sym, sizeof(sym));
     struct ws_ptx_module *m;
     struct ws_dmodule *code;
     struct ws_dinstance *inst;
     uint64_t vars[1] = {suite_alloc(&S, 0, 512)}, before = 0;
-    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "up.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof(ptx) - 1, "up.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
     before = calls ? calls("cuModuleLoadDataEx") : 0;
     assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], vars, &inst), 0);
@@ -1084,7 +1084,7 @@ static void test_isolation(void **state)
             good.op.launch.sms = some;
         suite_run(&S, &good, WS_DEV_OK);
         uint32_t v[FLOATS];
-        suite_get(&S, 0, v, mine[599], sizeof v);
+        suite_get(&S, 0, v, mine[599], sizeof(v));
         for (int k = 0; k < FLOATS; k++)
             assert_int_equal(v[k], 0x01810101); /* as a float, twice 0x01010101 */
         fill(0, mine[599], FLOATS * 4, 0);
@@ -1119,7 +1119,7 @@ static void test_isolation_of_other_accesses(void **state)
     uint64_t vars[1] = {suite_alloc(&S, 0, 512)}, q = suite_alloc(&S, 0, 512);
     uint64_t theirs = suite_alloc(&S, 1, FLOATS * 4);
     fill(1, theirs, FLOATS * 4, 0x5a);
-    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "other.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof(ptx) - 1, "other.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
     assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], vars, &inst), 0);
     const struct ws_dmodule_info *i = ws_dmodule_info(code);
@@ -1167,7 +1167,7 @@ static void test_isolation_and_the_grids_own_page(void **state)
     struct ws_dinstance *inst;
     uint32_t v = 0;
     uint64_t p = suite_alloc(&S, 0, 512);
-    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof ptx - 1, "page.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&m, ptx, sizeof(ptx) - 1, "page.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(S.device, m, &code, NULL), 0);
     assert_int_equal(ws_device_instance_new(S.device, code, S.space[0], NULL, &inst), 0);
     for (uint32_t k = 0; k < 2; k++) {

@@ -41,7 +41,7 @@ static unsigned section(struct out *o, uint32_t type, const char *prefix, const 
                         const void *data, size_t bytes)
 {
     char full[256];
-    snprintf(full, sizeof full, "%s%s", prefix, name);
+    snprintf(full, sizeof(full), "%s%s", prefix, name);
     Elf64_Shdr *s = &o->sections[o->n_sections];
     s->sh_name = text(o->names, &o->n_names, full);
     s->sh_type = type;
@@ -72,8 +72,8 @@ struct list {
 static void attribute(struct list *l, uint8_t format, uint8_t what, uint16_t h, const void *data)
 {
     uint8_t head[4] = {format, what, (uint8_t)h, (uint8_t)(h >> 8)};
-    memcpy(l->p + l->n, head, sizeof head);
-    l->n += sizeof head;
+    memcpy(l->p + l->n, head, sizeof(head));
+    l->n += sizeof(head);
     if (format == 4) {
         memcpy(l->p + l->n, data, h);
         l->n += h;
@@ -86,7 +86,7 @@ static void kernel_info(struct list *l, const struct cubin_make_kernel *k)
     for (uint32_t p = k->n_params; p--;) { /* last to first, as ptxas does */
         uint32_t d[3] = {0, p | k->offsets[p] << 16,
                          k->v2 ? k->sizes[p] : k->sizes[p] << 18 | 0x1f000};
-        attribute(l, 4, k->v2 ? 0x45 : 0x17, sizeof d, d);
+        attribute(l, 4, k->v2 ? 0x45 : 0x17, sizeof(d), d);
     }
     attribute(l, 3, 0x1b, 255, NULL);
     attribute(l, 4, 0x1c, 4, (uint32_t[]){16});
@@ -102,13 +102,13 @@ static void kernels(struct out *o, const struct cubin_make *c, struct list *glob
     for (uint32_t i = 0; i < c->n_kernels; i++) {
         const struct cubin_make_kernel *k = &c->kernels[i];
         struct list l = {.n = 0};
-        unsigned at = section(o, SHT_PROGBITS, ".text.", k->name, code, sizeof code);
+        unsigned at = section(o, SHT_PROGBITS, ".text.", k->name, code, sizeof(code));
         kernel_info(&l, k);
         o->sections[section(o, SHT_LOPROC, ".nv.info.", k->name, l.p, l.n)].sh_info = at;
         if (k->shared_bytes)
             section(o, SHT_NOBITS, ".nv.shared.", k->name, NULL, k->shared_bytes);
         unsigned symbol =
-            add_symbol(o, k->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, at, 0, sizeof code);
+            add_symbol(o, k->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, at, 0, sizeof(code));
         attribute(global, 4, 0x2f, 8, (uint32_t[]){symbol, k->n_regs});
         attribute(global, 4, 0x11, 8, (uint32_t[]){symbol, k->frame_bytes});
     }
@@ -147,7 +147,7 @@ uint8_t *cubin_make(const struct cubin_make *c, size_t *ret_bytes)
     Elf64_Ehdr h = {.e_type = c->type ? c->type : ET_EXEC,
                     .e_machine = 190,
                     .e_version = 1,
-                    .e_ehsize = sizeof h,
+                    .e_ehsize = sizeof(h),
                     .e_shentsize = sizeof(Elf64_Shdr),
                     .e_flags = c->abi7 ? c->sm << 16 | 0x500 | c->sm : 0x6000004 | c->sm << 8};
     memcpy(h.e_ident, ELFMAG, SELFMAG);
@@ -167,15 +167,15 @@ uint8_t *cubin_make(const struct cubin_make *c, size_t *ret_bytes)
     section(&o, SHT_LOPROC, ".nv.info", "", global.p, global.n);
     unsigned strings = section(&o, SHT_STRTAB, ".strtab", "", o.strings, o.n_strings);
     unsigned symbols =
-        section(&o, SHT_SYMTAB, ".symtab", "", o.symbols, o.n_symbols * sizeof o.symbols[0]);
+        section(&o, SHT_SYMTAB, ".symtab", "", o.symbols, o.n_symbols * sizeof(o.symbols[0]));
     o.sections[symbols].sh_link = strings;
-    o.sections[symbols].sh_entsize = sizeof o.symbols[0];
+    o.sections[symbols].sh_entsize = sizeof(o.symbols[0]);
     size_t n_names = o.n_names + sizeof ".shstrtab";
     h.e_shstrndx = (Elf64_Half)section(&o, SHT_STRTAB, ".shstrtab", "", NULL, n_names);
     memcpy(o.p + o.sections[h.e_shstrndx].sh_offset, o.names, n_names);
     h.e_shnum = (Elf64_Half)o.n_sections;
-    h.e_shoff = put(&o, o.sections, o.n_sections * sizeof o.sections[0], 8);
-    memcpy(o.p, &h, sizeof h);
+    h.e_shoff = put(&o, o.sections, o.n_sections * sizeof(o.sections[0]), 8);
+    memcpy(o.p, &h, sizeof(h));
     *ret_bytes = o.n;
     return o.p;
 }
@@ -193,7 +193,7 @@ const struct cubin_make cubin_make_step = {
                  .max_threads = 256}},
     .n_vars = 3,
     .vars = {{.name = "calls", .bytes = 4},
-             {.name = "table", .bytes = sizeof table, .init = table},
+             {.name = "table", .bytes = sizeof(table), .init = table},
              {.name = "add", .bytes = 4, .init = &add, .constant = true}},
 };
 const char cubin_make_step_ptx[] =

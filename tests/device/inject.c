@@ -145,7 +145,7 @@ static void kernels(struct scene *x)
     wait_all(x);
     for (size_t k = 0; k < WS_ARRAY_SIZE(o); k++) {
         struct suite_op *a = add(x, o[k].op);
-        memcpy(a->params, o[k].params, sizeof a->params);
+        memcpy(a->params, o[k].params, sizeof(a->params));
         suite_submit(s, a);
     }
     wait_all(x);
@@ -158,7 +158,7 @@ static void kernels(struct scene *x)
     for (int k = 0; k < 6; k++) {
         struct suite_op *a = add(x, o[2].op),
                         n = suite_launch(s, 0, K_SMID, 40, 32, x->big, x->big + 65536, 0, 0);
-        memcpy(a->params, n.params, sizeof a->params);
+        memcpy(a->params, n.params, sizeof(a->params));
         suite_submit(s, a);
     }
     struct suite_op *last = &x->ops[x->n_ops - 1];
@@ -288,7 +288,7 @@ static void second(struct scene *x)
 
 static void scenario(int fd)
 {
-    struct scene *x = calloc(1, sizeof *x);
+    struct scene *x = calloc(1, sizeof(*x));
     struct ws_device_telemetry t;
     x->host = calloc(1, HOST_BYTES);
     x->pinned = aligned_alloc(4096, HOST_BYTES);
@@ -322,7 +322,7 @@ static void scenario(int fd)
 /* Machine code, which is taken without isolation alone: loaded for two clients, launched, its variables written. */
 static void machine_code(int fd)
 {
-    struct suite *s = calloc(1, sizeof *s);
+    struct suite *s = calloc(1, sizeof(*s));
     struct ws_ptx_module *m = NULL;
     struct ws_dmodule *code = NULL;
     struct ws_dinstance *inst[2] = {NULL, NULL};
@@ -352,7 +352,7 @@ static void machine_code(int fd)
                                                    .grid = {2, 1, 1},
                                                    .block = {32, 1, 1},
                                                    .param_bytes = 12}}},
-                                {.op = copy_in(va[1], &v, sizeof v)}};
+                                {.op = copy_in(va[1], &v, sizeof(v))}};
         for (int k = 0; inst[0] && k < 2; k++) {
             o[k].op.space = s->space[0];
             suite_submit(s, &o[k]);
@@ -390,7 +390,7 @@ static bool inject(const char *name, uint64_t nth, int code, int fd, void (*scen
 {
     static char text[128];
     const char *first;
-    snprintf(text, sizeof text, "call %llu of %s fails with %d", (unsigned long long)nth, name,
+    snprintf(text, sizeof(text), "call %llu of %s fails with %d", (unsigned long long)nth, name,
              code);
     what = text;
     with_second = needs_second(name);
@@ -427,11 +427,11 @@ int main(int argc, char **argv)
                                           "ws_mock_reset", "ws_mock_hold"};
         for (int k = 0; k < 5; k++)
             p[k] = dlsym(keep, sym[k]);
-        memcpy(&violations, &p[0], sizeof p[0]);
-        memcpy(&calls, &p[1], sizeof p[0]);
-        memcpy(&fail_call, &p[2], sizeof p[0]);
-        memcpy(&reset, &p[3], sizeof p[0]);
-        memcpy(&hold, &p[4], sizeof p[0]);
+        memcpy(&violations, &p[0], sizeof(p[0]));
+        memcpy(&calls, &p[1], sizeof(p[0]));
+        memcpy(&fail_call, &p[2], sizeof(p[0]));
+        memcpy(&reset, &p[3], sizeof(p[0]));
+        memcpy(&hold, &p[4], sizeof(p[0]));
     }
     check(keep && violations && calls && fail_call && reset && hold, "this is not the mock driver");
     ws_log_set_level(WS_ERROR - 1);

@@ -64,7 +64,7 @@ struct message {
 
 static void send_message(int to, struct message m, int fd)
 {
-    struct iovec v = {&m, sizeof m};
+    struct iovec v = {&m, sizeof(m)};
     union {
         char buf[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -72,28 +72,28 @@ static void send_message(int to, struct message m, int fd)
     struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
     if (fd >= 0) {
         h.msg_control = c.buf;
-        h.msg_controllen = sizeof c.buf;
+        h.msg_controllen = sizeof(c.buf);
         struct cmsghdr *one = CMSG_FIRSTHDR(&h);
         one->cmsg_level = SOL_SOCKET;
         one->cmsg_type = SCM_RIGHTS;
         one->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(one), &fd, sizeof fd);
+        memcpy(CMSG_DATA(one), &fd, sizeof(fd));
     }
-    check(sendmsg(to, &h, 0) == (ssize_t)sizeof m, "a message can't be sent");
+    check(sendmsg(to, &h, 0) == (ssize_t)sizeof(m), "a message can't be sent");
 }
 
 static struct message receive(int from, int *ret_fd)
 {
     struct message m;
-    struct iovec v = {&m, sizeof m};
+    struct iovec v = {&m, sizeof(m)};
     char buf[CMSG_SPACE(sizeof(int))];
     struct msghdr h = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = buf, .msg_controllen = sizeof buf};
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = buf, .msg_controllen = sizeof(buf)};
     *ret_fd = -1;
-    check(recvmsg(from, &h, MSG_CMSG_CLOEXEC) == (ssize_t)sizeof m, "the first process ended");
+    check(recvmsg(from, &h, MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(m), "the first process ended");
     struct cmsghdr *one = CMSG_FIRSTHDR(&h);
     if (one && one->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(one), sizeof *ret_fd);
+        memcpy(ret_fd, CMSG_DATA(one), sizeof(*ret_fd));
     return m;
 }
 
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     second_process();
     uint32_t (*violations)(const char **) = NULL;
     void *p = suite_mock("ws_mock_violations");
-    memcpy(&violations, &p, sizeof p);
+    memcpy(&violations, &p, sizeof(p));
     const char *first = "";
     check(!violations || !violations(&first), first);
     check(suite_target.cuda && (!suite_target.mock || n_descriptors() == n),

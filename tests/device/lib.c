@@ -133,7 +133,7 @@ struct lib {
 static struct lib begin(struct suite *s)
 {
     struct lib l = {.s = s};
-    assert_int_equal(ws_ptx_parse(&l.m, lib_ptx, sizeof lib_ptx - 1, "lib.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&l.m, lib_ptx, sizeof(lib_ptx) - 1, "lib.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(s->device, l.m, &l.code, NULL), 0);
     const struct ws_dmodule_info *i = ws_dmodule_info(l.code);
     for (uint32_t k = 0; k < i->n_kernels; k++) {
@@ -179,7 +179,7 @@ static void on_print(void *arg, enum ws_output to, const char *text, size_t n)
     unsigned k = to == WS_OUTPUT_ASSERT;
     assert_true(to == WS_OUTPUT_PRINTF || to == WS_OUTPUT_ASSERT);
     p->lines[k]++;
-    if (n < sizeof p->text[k] - p->n[k]) {
+    if (n < sizeof(p->text[k]) - p->n[k]) {
         memcpy(p->text[k] + p->n[k], text, n);
         p->n[k] += n;
         p->text[k][p->n[k]] = 0;
@@ -188,7 +188,7 @@ static void on_print(void *arg, enum ws_output to, const char *text, size_t n)
 
 static void listen(struct lib *l)
 {
-    memset(printed, 0, sizeof printed);
+    memset(printed, 0, sizeof(printed));
     for (int c = 0; c < SUITE_CLIENTS; c++)
         ws_space_set_print(l->s->space[c], on_print, &printed[c]);
 }
@@ -217,7 +217,7 @@ static void print_one(struct lib *l, uint64_t mem, const struct print_case *k)
 {
     static uint8_t image[16384];
     uint64_t at = 0, string = 8192;
-    memset(image, 0xee, sizeof image);
+    memset(image, 0xee, sizeof(image));
     assert_true(strlen(k->format) < 4000);
     strcpy((char *)image + 4096, k->format);
     for (const struct arg *a = k->args; a->kind; a++) {
@@ -231,7 +231,7 @@ static void print_one(struct lib *l, uint64_t mem, const struct print_case *k)
         memcpy(image + at, &v, bytes);
         at += bytes;
     }
-    suite_put(l->s, 0, mem, image, sizeof image);
+    suite_put(l->s, 0, mem, image, sizeof(image));
     listen(l);
     struct suite_op o = launch(l, 0, L_PRINT, 1, 1, mem + 4096, mem, mem + 16384, 1);
     suite_run(l->s, &o, WS_DEV_OK);
@@ -249,29 +249,30 @@ void suite_lib_formats(struct suite *s)
     char expect[20][5000], many[1500], cut[1100], format[2000];
     struct lib l = begin(s);
     uint64_t mem = suite_alloc(s, 0, 20480);
-    memset(many, 'm', sizeof many - 1);
-    many[sizeof many - 1] = 0;
+    memset(many, 'm', sizeof(many) - 1);
+    many[sizeof(many) - 1] = 0;
     memset(cut, 'm', 1023);
     cut[1023] = 0;
     memset(format, 'f', 1500);
     format[1500] = 0;
-    snprintf(expect[0], sizeof expect[0], "%d %u %i %x %X %o|", -7, 4000000000u, 12, 0xbeef, 0xbeef,
-             8);
-    snprintf(expect[1], sizeof expect[1], "%8d|%-8d|%08d|%+d|% d|%#x|%#o|", 42, 42, 42, 42, 42, 42,
+    snprintf(expect[0], sizeof(expect[0]), "%d %u %i %x %X %o|", -7, 4000000000u, 12, 0xbeef,
+             0xbeef, 8);
+    snprintf(expect[1], sizeof(expect[1]), "%8d|%-8d|%08d|%+d|% d|%#x|%#o|", 42, 42, 42, 42, 42, 42,
              42);
-    snprintf(expect[2], sizeof expect[2], "%lld %llu %lx|", -5000000000LL, 18000000000000000000ull,
+    snprintf(expect[2], sizeof(expect[2]), "%lld %llu %lx|", -5000000000LL, 18000000000000000000ull,
              0x123456789abcdefUL);
-    snprintf(expect[3], sizeof expect[3], "%f %e %g %E %G %a %A %F|", 1.5, -2.25e10, 1e-7, 3e-9,
+    snprintf(expect[3], sizeof(expect[3]), "%f %e %g %E %G %a %A %F|", 1.5, -2.25e10, 1e-7, 3e-9,
              123456789.0, 1.0, 0.5, INFINITY);
-    snprintf(expect[4], sizeof expect[4], "%10.3f|%-12.2e|%.0f|%#.0f|", 3.14159, 31415.9, 2.5, 2.5);
-    snprintf(expect[5], sizeof expect[5], "%*d|%-*d|%.*f|%*.*f|", 6, 1, 6, 2, 2, 3.14159, 9, 1,
+    snprintf(expect[4], sizeof(expect[4]), "%10.3f|%-12.2e|%.0f|%#.0f|", 3.14159, 31415.9, 2.5,
+             2.5);
+    snprintf(expect[5], sizeof(expect[5]), "%*d|%-*d|%.*f|%*.*f|", 6, 1, 6, 2, 2, 3.14159, 9, 1,
              2.55);
-    snprintf(expect[6], sizeof expect[6], "%s|%10s|%-10s|%.3s|%c%c|", "alpha", "b", "c", "delta",
+    snprintf(expect[6], sizeof(expect[6]), "%s|%10s|%-10s|%.3s|%c%c|", "alpha", "b", "c", "delta",
              'x', 'y');
-    snprintf(expect[7], sizeof expect[7], "%p|", (void *)0x1234);
-    snprintf(expect[8], sizeof expect[8], "%s", cut);
-    snprintf(expect[9], sizeof expect[9], "%.1023s", format);
-    snprintf(expect[10], sizeof expect[10], "%zu %td %jd %hd|", (size_t)99, (ptrdiff_t)-1,
+    snprintf(expect[7], sizeof(expect[7]), "%p|", (void *)0x1234);
+    snprintf(expect[8], sizeof(expect[8]), "%s", cut);
+    snprintf(expect[9], sizeof(expect[9]), "%.1023s", format);
+    snprintf(expect[10], sizeof(expect[10]), "%zu %td %jd %hd|", (size_t)99, (ptrdiff_t)-1,
              (intmax_t)7, (short)5);
     const struct print_case cases[] = {
         {"plain\n", {{0}}, "plain\n", 0},
@@ -406,22 +407,22 @@ void suite_lib_any_format(struct suite *s)
     uint32_t x = 4711;
     for (size_t k = 0; k < WS_ARRAY_SIZE(words); k++)
         words[k] = mem + 4096;
-    suite_put(s, 0, mem, words, sizeof words);
+    suite_put(s, 0, mem, words, sizeof(words));
     suite_put(s, 0, mem + 4096, "string", 7);
     for (int round = 0; round < 150; round++) {
         char format[40], want[WS_TEXT_MAX];
         struct same a = {.base = {.next = same_next, .string = same_string}, .word = mem + 4096};
-        size_t n = 1 + (uint32_t)round % (sizeof format - 1);
+        size_t n = 1 + (uint32_t)round % (sizeof(format) - 1);
         for (size_t k = 0; k < n; k++) {
             x = x * 1664525u + 1013904223u;
-            format[k] = letters[(x >> 8) % (sizeof letters - 1)];
+            format[k] = letters[(x >> 8) % (sizeof(letters) - 1)];
         }
         format[n - 1] = 0;
         suite_put(s, 0, mem + 2048, format, n);
         listen(&l);
         struct suite_op o = launch(&l, 0, L_PRINT, 1, 1, mem + 2048, mem, mem + 6144, 1);
         suite_run(s, &o, WS_DEV_OK);
-        size_t len = ws_text_format(format, &a.base, want, sizeof want);
+        size_t len = ws_text_format(format, &a.base, want, sizeof(want));
         int32_t got;
         suite_get(s, 0, &got, mem + 6144, 4);
         if (got != a.base.n || printed[0].n[0] != len || memcmp(printed[0].text[0], want, len) != 0)
@@ -443,7 +444,7 @@ void suite_lib_many_prints(struct suite *s)
         uint64_t s;
     } args = {5, 0, mem + 2048};
     suite_put(s, 0, mem, "line %d of %s\n", 15);
-    suite_put(s, 0, mem + 1024, &args, sizeof args);
+    suite_put(s, 0, mem + 1024, &args, sizeof(args));
     suite_put(s, 0, mem + 2048, "many", 5);
     suite_put(s, 1, other, "other\n", 7);
     listen(&l);
@@ -504,7 +505,7 @@ void suite_lib_assert(struct suite *s)
         o = launch(&l, 0, L_ASSERT, BLOCKS, THREADS, p, t, 100000, 0);
         suite_run(s, &o, WS_DEV_OK);
         uint32_t v[BLOCKS * THREADS];
-        suite_get(s, 0, v, p, sizeof v);
+        suite_get(s, 0, v, p, sizeof(v));
         for (uint32_t k = 0; k < BLOCKS * THREADS; k++)
             assert_int_equal(v[k], 1);
     }
@@ -535,7 +536,7 @@ void suite_lib_parts(struct suite *s)
     enum { ROUNDS = 5 };
     struct lib l = begin(s);
     uint64_t p = suite_alloc(s, 0, 4096), t = suite_alloc(s, 0, 512);
-    struct ws_launch_parts *parts = calloc(1, sizeof *parts + 2 * sizeof parts->part[0]);
+    struct ws_launch_parts *parts = calloc(1, sizeof(*parts) + 2 * sizeof(parts->part[0]));
     suite_put(s, 0, t, "x < 3", 6);
     suite_put(s, 0, t + 64, "file.cu", 8);
     suite_put(s, 0, t + 128, "void check(int)", 16);
@@ -569,7 +570,7 @@ void suite_lib_parts(struct suite *s)
         assert_true(printed[1].lines[1] >= 1 && printed[1].lines[1] <= ROUNDS);
         for (uint32_t k = 0; k < 2 * ROUNDS; k++) {
             char text[160];
-            snprintf(text, sizeof text,
+            snprintf(text, sizeof(text),
                      "file.cu:77: void check(int): block: [%u,0,0], thread: [7,0,0] ", k);
             if (k % 2 == 0)
                 assert_null(strstr(printed[1].text[1], text));
@@ -599,9 +600,9 @@ static uint32_t check_blocks(struct lib *l, uint64_t p, uint32_t threads, uint32
                              uint64_t heap_bytes)
 {
     uint32_t total = threads * n, got = 0;
-    uint64_t *va = malloc(total * sizeof *va);
-    uint64_t(*v)[2] = malloc(total * sizeof *v), low = UINT64_MAX, high = 0;
-    suite_get(l->s, 0, va, p, total * sizeof *va);
+    uint64_t *va = malloc(total * sizeof(*va));
+    uint64_t(*v)[2] = malloc(total * sizeof(*v)), low = UINT64_MAX, high = 0;
+    suite_get(l->s, 0, va, p, total * sizeof(*va));
     for (uint32_t k = 0; k < total; k++)
         if (va[k]) {
             v[got][0] = va[k];
@@ -610,7 +611,7 @@ static uint32_t check_blocks(struct lib *l, uint64_t p, uint32_t threads, uint32
             low = WS_MIN(low, va[k]);
             high = WS_MAX(high, v[got - 1][1]);
         }
-    qsort(v, got, sizeof *v, by_address);
+    qsort(v, got, sizeof(*v), by_address);
     for (uint32_t k = 1; k < got; k++)
         assert_true(v[k][0] >= v[k - 1][1]);
     assert_true(!got || high - low <= heap_bytes);

@@ -52,7 +52,7 @@ static void on_call(const char *name, bool behind)
     }
     if (!submits || !behind || ++point.n_calls != point.nth)
         return;
-    snprintf(point.name, sizeof point.name, "%s", name);
+    snprintf(point.name, sizeof(point.name), "%s", name);
     (void)mock.fail_call("cuEventQuery", 1, WS_CU_ILLEGAL_ADDRESS);
     go = true;
     while (!point.device->lost)
@@ -90,7 +90,7 @@ static struct suite_op operation(struct suite *s, int kind, uint64_t va)
     case 1: /* by the starter */
         o.op.copy.src_va = va;
         o.op.copy.dst_host = host;
-        o.op.copy.bytes = sizeof host;
+        o.op.copy.bytes = sizeof(host);
         return o;
     case 2:
         o.op.kind = WS_OPK_FILL;
@@ -151,7 +151,7 @@ static bool lose(int kind, unsigned nth, bool has_lanes)
     point.nth = nth;
     strcpy(point.name, "none");
     check(!suite_begin(&s), "the device can't be opened");
-    uint64_t va = suite_alloc(&s, 0, sizeof host);
+    uint64_t va = suite_alloc(&s, 0, sizeof(host));
     if (has_lanes)
         make_lanes(&s);
     mock.hold(true);

@@ -71,12 +71,12 @@ static void check_data(struct suite *s, int c, const struct client *x, const uin
                        uint32_t rounds, uint32_t calls)
 {
     uint32_t got[N], n;
-    suite_get(s, c, got, x->data, sizeof got);
+    suite_get(s, c, got, x->data, sizeof(got));
     for (uint32_t i = 0; i < N; i++)
         if (got[i] != i + rounds * 3 * table[i % 4])
             fail_msg("client %d: element %u is %u, not %u", c, i, got[i],
                      i + rounds * 3 * table[i % 4]);
-    suite_get(s, c, &n, x->vars[V_CALLS], sizeof n);
+    suite_get(s, c, &n, x->vars[V_CALLS], sizeof(n));
     assert_int_equal(n, calls);
 }
 
@@ -92,10 +92,10 @@ static void begin(struct suite *s, int c, struct ws_dmodule *code, struct client
         assert_ptr_equal(at.device, s->device);
         assert_false(ws_space_find(s->space[!c], x->vars[k], sizes[k], &at));
     }
-    x->data = suite_alloc(s, c, sizeof v);
+    x->data = suite_alloc(s, c, sizeof(v));
     for (uint32_t i = 0; i < N; i++)
         v[i] = i;
-    suite_put(s, c, x->data, v, sizeof v);
+    suite_put(s, c, x->data, v, sizeof(v));
 }
 
 static void two_clients(struct suite *s, struct ws_dmodule *code)
@@ -109,7 +109,7 @@ static void two_clients(struct suite *s, struct ws_dmodule *code)
         begin(s, c, code, &x[c]);
     assert_int_equal(ws_device_instance_borrow(s->device, code, s->space[0], x[0].vars, &borrowed),
                      -EINVAL);
-    suite_put(s, 1, x[1].vars[V_TABLE], fresh, sizeof fresh);
+    suite_put(s, 1, x[1].vars[V_TABLE], fresh, sizeof(fresh));
     for (unsigned sm = 0; sm < s->device->spec.n_sms / 2; sm++)
         ws_sm_set_add(&some, sm);
     step(s, 0, &x[0], WS_DEV_OK, NULL);
@@ -156,7 +156,7 @@ static char folder[] = "/tmp/wattshare-suite.XXXXXX", path[64];
 bool suite_machine_code_begin(void)
 {
     FILE *f = mkdtemp(folder) ? NULL : stderr;
-    snprintf(path, sizeof path, "%s/step.ptx", folder);
+    snprintf(path, sizeof(path), "%s/step.ptx", folder);
     f = f ? NULL : fopen(path, "we");
     return f && fputs(cubin_make_step_ptx, f) >= 0 && !fclose(f) &&
            !setenv("WS_MOCK_MACHINE_CODE", folder, 1);

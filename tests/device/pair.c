@@ -33,7 +33,7 @@ static void set_pattern(unsigned seed)
 
 static void expect(struct suite *by, uint64_t va, uint64_t bytes)
 {
-    memset(got, 0, sizeof got);
+    memset(got, 0, sizeof(got));
     suite_get(by, 0, got, va, bytes);
     assert_memory_equal(got, pattern, bytes);
 }
@@ -121,12 +121,12 @@ static void vecadd(enum ws_dev_error e)
     float in[N], out[N];
     for (int i = 0; i < N; i++)
         in[i] = (float)i * 0.5f;
-    suite_put(&A, 0, a, in, sizeof in);
+    suite_put(&A, 0, a, in, sizeof(in));
     struct suite_op o = suite_launch(&B, 0, K_VECADD, 8, 128, a, a, b, N);
     suite_run(&B, &o, e);
     if (e)
         return;
-    suite_get(&B, 0, out, b, sizeof out);
+    suite_get(&B, 0, out, b, sizeof(out));
     for (int i = 0; i < N; i++)
         assert_true(out[i] == (float)i);
 }
@@ -191,11 +191,11 @@ static void test_memory_goes_by_the_other(void **state)
     uint64_t va = SUITE_VA(0) + 128 * MIB;
     uint32_t no = 0, yes = 1;
     assert_int_equal(ws_device_mem_alloc(B.device, A.space[0], va, ALLOC), 0);
-    suite_put(&A, 0, a, &no, sizeof no);
+    suite_put(&A, 0, a, &no, sizeof(no));
     struct suite_op waits = suite_launch(&A, 0, K_WAIT, 1, 1, a, 0, 0, 0);
     suite_submit(&A, &waits);
     assert_int_equal(ws_space_unmap(A.space[0], va), 0);
-    suite_put(&A, 0, a, &yes, sizeof yes);
+    suite_put(&A, 0, a, &yes, sizeof(yes));
     suite_wait(&waits);
     assert_int_equal(waits.op.error, WS_DEV_OK);
     set_pattern(60);
@@ -231,7 +231,7 @@ static int teardown(void **state)
     suite_end(&A);
     uint32_t (*violations)(const char **) = NULL;
     void *p = suite_mock("ws_mock_violations");
-    memcpy(&violations, &p, sizeof p);
+    memcpy(&violations, &p, sizeof(p));
     return violations && violations(NULL);
 }
 

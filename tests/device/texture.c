@@ -74,17 +74,17 @@ struct textures {
 static void begin(struct textures *t, struct suite *s)
 {
     *t = (struct textures){.s = s};
-    assert_int_equal(ws_ptx_parse(&t->ptx, text, sizeof text - 1, "texture.ptx", NULL), 0);
+    assert_int_equal(ws_ptx_parse(&t->ptx, text, sizeof(text) - 1, "texture.ptx", NULL), 0);
     assert_int_equal(ws_device_module_load(s->device, t->ptx, &t->code, NULL), 0);
     t->ref = suite_alloc(s, 0, 512);
     t->header = suite_alloc(s, 0, sizeof(struct ws_texture));
-    t->texels = suite_alloc(s, 0, sizeof t->texel);
+    t->texels = suite_alloc(s, 0, sizeof(t->texel));
     t->out = suite_alloc(s, 0, THREADS * 16);
     assert_int_equal(ws_device_instance_new(s->device, t->code, s->space[0], &t->ref, &t->instance),
                      0);
-    for (unsigned k = 0; k < sizeof t->texel; k++)
+    for (unsigned k = 0; k < sizeof(t->texel); k++)
         ((uint8_t *)t->texel)[k] = (uint8_t)(k * 37 + k / 3);
-    suite_put(s, 0, t->texels, t->texel, sizeof t->texel);
+    suite_put(s, 0, t->texels, t->texel, sizeof(t->texel));
 }
 
 static void end(struct textures *t)
@@ -127,7 +127,7 @@ static struct suite_op launch(const struct textures *t, enum kernel k, uint64_t 
 static void run(const struct textures *t, enum kernel k, const struct ws_texture *h, uint64_t p1,
                 bool sms)
 {
-    suite_put(t->s, 0, t->header, h, sizeof *h);
+    suite_put(t->s, 0, t->header, h, sizeof(*h));
     struct suite_op o = launch(t, k, t->header, p1, sms);
     suite_run(t->s, &o, WS_DEV_OK);
 }
@@ -143,7 +143,7 @@ static void check_samples(struct textures *t, bool sms)
     float got[THREADS][4];
     struct ws_texture h = header(t);
     run(t, SAMPLE, &h, t->out, sms);
-    suite_get(t->s, 0, got, t->out, sizeof got);
+    suite_get(t->s, 0, got, t->out, sizeof(got));
     for (int k = 0; k < THREADS; k++)
         for (int c = 0; c < 4; c++) {
             int x = k * 2 - 16 - 4, y = k - 4; /* in eighths, from the middle of texel 0 */
@@ -159,7 +159,7 @@ static void check_fetches(struct textures *t, bool sms)
 {
     uint32_t got[THREADS], want[W * H];
     struct ws_texture h = header(t);
-    memcpy(want, t->texel, sizeof want);
+    memcpy(want, t->texel, sizeof(want));
     h.shape = WS_TEX_LINEAR;
     h.format = WS_TEX_U32;
     h.n_channels = 1;
@@ -168,7 +168,7 @@ static void check_fetches(struct textures *t, bool sms)
     h.level[0].height = 1;
     suite_put(t->s, 0, t->ref, &t->header, 8);
     run(t, FETCH, &h, t->out, sms);
-    suite_get(t->s, 0, got, t->out, sizeof got);
+    suite_get(t->s, 0, got, t->out, sizeof(got));
     for (int k = 0; k < THREADS; k++)
         assert_int_equal(got[k], k % 2 == 0 ? 77 : k - 4 >= 0 && k - 4 < W * H ? want[k - 4] : 0);
 }
@@ -179,7 +179,7 @@ static void check_surface(struct textures *t, bool sms)
     struct ws_texture h = header(t);
     h.magic = WS_SURFACE_MAGIC;
     run(t, STORE, &h, 1000, sms);
-    suite_get(t->s, 0, bytes, t->texels, sizeof bytes);
+    suite_get(t->s, 0, bytes, t->texels, sizeof(bytes));
     for (int k = 0; k < W * H; k++)
         assert_int_equal(bytes[k], k + 1000);
     struct suite_op o = launch(t, LOAD, t->header, t->out, sms); /* threads past the surface */
@@ -189,7 +189,7 @@ static void check_surface(struct textures *t, bool sms)
     suite_run(t->s, &o, WS_DEV_OK);
     suite_get(t->s, 0, got, t->out, W * H * 4);
     assert_memory_equal(got, bytes, W * H * 4);
-    suite_put(t->s, 0, t->texels, t->texel, sizeof t->texel);
+    suite_put(t->s, 0, t->texels, t->texel, sizeof(t->texel));
 }
 
 static void check_query(struct textures *t)
@@ -198,8 +198,8 @@ static void check_query(struct textures *t)
     uint32_t got[4];
     struct ws_texture h = header(t);
     run(t, QUERY, &h, t->out, false);
-    suite_get(t->s, 0, got, t->out, sizeof got);
-    assert_memory_equal(got, want, sizeof want);
+    suite_get(t->s, 0, got, t->out, sizeof(got));
+    assert_memory_equal(got, want, sizeof(want));
 }
 
 void suite_textures(struct suite *s)
@@ -231,8 +231,8 @@ static void faults(struct textures *t, struct suite_op o, uint64_t theirs, const
     suite_run(t->s, &o, WS_DEV_E_ILLEGAL_ADDRESS);
     if (!strstr(o.op.text, why))
         fail_msg("'%s', not '%s'", o.op.text, why);
-    suite_get(t->s, 1, is, theirs, sizeof is);
-    for (unsigned k = 0; k < sizeof is; k++)
+    suite_get(t->s, 1, is, theirs, sizeof(is));
+    for (unsigned k = 0; k < sizeof(is); k++)
         assert_int_equal(is[k], 0x5a);
     assert_null(suite_target.cuda ? ws_device_cuda_lost(t->s->device) : NULL);
 }
@@ -243,17 +243,17 @@ void suite_textures_isolated(struct suite *s)
     uint8_t fill[THEIRS];
     begin(&t, s);
     uint64_t theirs = suite_alloc(s, 1, THEIRS);
-    memset(fill, 0x5a, sizeof fill);
+    memset(fill, 0x5a, sizeof(fill));
     for (int sms = 0; sms < 2; sms++) {
         const char *outside = suite_target.cuda ? "not the client's" : "";
         struct ws_texture h = header(&t), bad;
         /* a texture of their own, whose handle this one guesses */
-        suite_put(s, 1, theirs, &h, sizeof h);
+        suite_put(s, 1, theirs, &h, sizeof(h));
         struct suite_op o = launch(&t, SAMPLE, theirs, t.out, sms);
         suite_run(s, &o, WS_DEV_E_ILLEGAL_ADDRESS);
         o = launch(&t, QUERY, theirs, t.out, sms);
         suite_run(s, &o, WS_DEV_E_ILLEGAL_ADDRESS);
-        suite_put(s, 1, theirs, fill, sizeof fill);
+        suite_put(s, 1, theirs, fill, sizeof(fill));
         /* headers that lead into their memory, or past the end of the own */
         for (int n = 0; n < 3; n++) {
             bad = h;
@@ -262,12 +262,12 @@ void suite_textures_isolated(struct suite *s)
                 bad.magic = WS_SURFACE_MAGIC;
             if (n == 2)
                 bad.level[0].row_bytes = theirs - t.texels;
-            suite_put(s, 0, t.header, &bad, sizeof bad);
+            suite_put(s, 0, t.header, &bad, sizeof(bad));
             faults(&t, launch(&t, n == 1 ? STORE : SAMPLE, t.header, n == 1 ? 5 : t.out, sms),
                    theirs, outside);
         }
         /* what is none */
-        suite_put(s, 0, t.header, &h, sizeof h);
+        suite_put(s, 0, t.header, &h, sizeof(h));
         faults(&t, launch(&t, STORE, t.header, 5, sms), theirs, "no surface");
         faults(&t, launch(&t, SAMPLE, t.texels, t.out, sms), theirs,
                suite_target.cuda ? "no texture" : "texture handle");
@@ -275,7 +275,7 @@ void suite_textures_isolated(struct suite *s)
         faults(&t, launch(&t, SAMPLE, t.header + 4, t.out, sms), theirs, "handle");
         bad = h;
         bad.shape = WS_TEX_3D;
-        suite_put(s, 0, t.header, &bad, sizeof bad);
+        suite_put(s, 0, t.header, &bad, sizeof(bad));
         faults(&t, launch(&t, SAMPLE, t.header, t.out, sms), theirs, "another shape");
     }
     end(&t);

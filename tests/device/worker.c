@@ -59,7 +59,7 @@ static struct ws_worker_status status(void)
 static uint32_t counter(int c)
 {
     uint32_t n;
-    suite_get(&S, c, &n, S.vars[c][0], sizeof n);
+    suite_get(&S, c, &n, S.vars[c][0], sizeof(n));
     return n;
 }
 
@@ -123,17 +123,17 @@ static void no_more(struct belongings *b)
 /* c = a + b, against the host's sum. */
 static void add(int c, uint64_t a, uint64_t b, uint64_t to, uint32_t n)
 {
-    float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y), *z = malloc(n * sizeof *z);
+    float *x = malloc(n * sizeof(*x)), *y = malloc(n * sizeof(*y)), *z = malloc(n * sizeof(*z));
     assert_true(x && y && z);
     for (uint32_t k = 0; k < n; k++) {
         x[k] = (float)(random_u32() & 0xffff);
         y[k] = (float)(random_u32() & 0xffff);
     }
-    suite_put(&S, c, a, x, n * sizeof *x);
-    suite_put(&S, c, b, y, n * sizeof *y);
+    suite_put(&S, c, a, x, n * sizeof(*x));
+    suite_put(&S, c, b, y, n * sizeof(*y));
     struct suite_op o = suite_launch(&S, c, K_VECADD, n / 64, 64, a, b, to, n);
     suite_run(&S, &o, WS_DEV_OK);
-    suite_get(&S, c, z, to, n * sizeof *z);
+    suite_get(&S, c, z, to, n * sizeof(*z));
     for (uint32_t k = 0; k < n; k++)
         assert_true(z[k] == x[k] + y[k]);
     free(x);
@@ -160,9 +160,9 @@ static void test_a_fault_of_one(void **state)
 
     uint32_t one = 1, zero = 0;
     struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
-    suite_put(&S, 0, flag, &one, sizeof one);
+    suite_put(&S, 0, flag, &one, sizeof(one));
     suite_run(&S, &c, WS_DEV_OK); /* it is compiled */
-    suite_put(&S, 0, flag, &zero, sizeof zero);
+    suite_put(&S, 0, flag, &zero, sizeof(zero));
     suite_submit(&S, &c); /* and now waits on the GPU */
     struct suite_op bad = suite_launch(&S, 0, K_READ, 1, 32, a + 2, 0, 0, 0);
     suite_run(&S, &bad, WS_DEV_E_MISALIGNED);
@@ -181,7 +181,7 @@ static void test_a_fault_of_one(void **state)
         suite_launch(&S, 1, K_VECADD, BYTES / 4 / 64, 64, host_va, host_va, b.va[3], BYTES / 4);
     float sum[BYTES / 4];
     suite_run(&S, &o, WS_DEV_OK);
-    suite_get(&S, 1, sum, b.va[3], sizeof sum);
+    suite_get(&S, 1, sum, b.va[3], sizeof(sum));
     for (int k = 0; k < BYTES / 4; k++)
         assert_true(sum[k] == (float)(2 * k));
     struct ws_worker_status w = status();
@@ -316,9 +316,9 @@ static void test_cancelled_and_ended(void **state)
     uint64_t flag = suite_alloc(&S, 0, 512);
     uint32_t one = 1, zero = 0;
     struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
-    suite_put(&S, 0, flag, &one, sizeof one);
+    suite_put(&S, 0, flag, &one, sizeof(one));
     suite_run(&S, &c, WS_DEV_OK);
-    suite_put(&S, 0, flag, &zero, sizeof zero);
+    suite_put(&S, 0, flag, &zero, sizeof(zero));
     suite_submit(&S, &c);
     ws_device_cancel(S.device, S.space[0]);
     end_worker();

@@ -44,7 +44,7 @@ static int run(const char *path)
         char name[4096];
         if (e->d_name[0] == '.')
             continue;
-        snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+        snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
         r |= run_file(name);
     }
     closedir(d);

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = ws_code_new(&code, m, &diags);
     if (r != 0 || ws_space_new(&space) != 0 || ws_space_map_host(space, va, BUF_BYTES, buf) != 0)
         goto out;
-    var_va = calloc(m->n_vars + 1, sizeof *var_va);
+    var_va = calloc(m->n_vars + 1, sizeof(*var_va));
     for (uint32_t k = 0; var_va && k < m->n_vars; k++)
         var_va[k] = va + 512 * (k % 64);
     const struct ws_kernel_info *info = ws_code_kernels(code, &n);

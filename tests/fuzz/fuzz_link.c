@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p[h.n_parts++] = (struct ws_link_part){at, n, 0};
         at += n + 4;
     }
-    size_t head = sizeof h + h.n_parts * sizeof *p, total = head + 1 + size;
+    size_t head = sizeof(h) + h.n_parts * sizeof(*p), total = head + 1 + size;
     uint8_t *image = calloc(1, total);
     if (!image)
         return 0;
@@ -86,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p[k].offset += head + 1;
         p[k].name = head;
     }
-    memcpy(image, &h, sizeof h);
-    memcpy(image + sizeof h, p, h.n_parts * sizeof *p);
+    memcpy(image, &h, sizeof(h));
+    memcpy(image + sizeof(h), p, h.n_parts * sizeof(*p));
     memcpy(image + head + 1, data, size);
     try_image(image, total);
     free(image);

@@ -72,15 +72,15 @@ static int compute(void *driver, void *blas)
     call(cuDevicePrimaryCtxRetain(&ctx, device), "cuDevicePrimaryCtxRetain");
     call(cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
     for (int k = 0; k < 3; k++)
-        call(cuMemAlloc_v2(&d[k], sizeof a), "cuMemAlloc");
-    call(cuMemcpyHtoD_v2(d[0], a, sizeof a), "cuMemcpyHtoD");
-    call(cuMemcpyHtoD_v2(d[1], b, sizeof b), "cuMemcpyHtoD");
+        call(cuMemAlloc_v2(&d[k], sizeof(a)), "cuMemAlloc");
+    call(cuMemcpyHtoD_v2(d[0], a, sizeof(a)), "cuMemcpyHtoD");
+    call(cuMemcpyHtoD_v2(d[1], b, sizeof(b)), "cuMemcpyHtoD");
     call(cublasCreate_v2(&handle), "cublasCreate");
     for (int r = 0; r < ROUNDS; r++)
         call(cublasSgemm_v2(handle, 0, 0, N, N, N, &one, (const float *)d[0], N,
                             (const float *)d[1], N, &zero, (float *)d[2], N),
              "cublasSgemm");
-    call(cuMemcpyDtoH_v2(c, d[2], sizeof c), "cuMemcpyDtoH");
+    call(cuMemcpyDtoH_v2(c, d[2], sizeof(c)), "cuMemcpyDtoH");
     call(cublasDestroy_v2(handle), "cublasDestroy");
     return 0;
 }

@@ -22,7 +22,7 @@
 static struct ws_nvml *counter(void)
 {
     static char why[160] = "no energy counter";
-    struct ws_nvml *n = probe_nvml(why, sizeof why);
+    struct ws_nvml *n = probe_nvml(why, sizeof(why));
     uint64_t mj, ns;
     if (!n)
         probe_skip(why);
@@ -176,7 +176,7 @@ void probe_section_energy(void)
 static uint32_t outside(const char *name, const struct ws_sm_set *set)
 {
     uint32_t n = WS_MIN(SUITE.device->spec.n_sms * 2, 2u * WS_SM_MAX), out = 0,
-             *v = ws_alloc_array(n, sizeof *v);
+             *v = ws_alloc_array(n, sizeof(*v));
     uint64_t where = suite_alloc(&SUITE, 0, n * 4), times = suite_alloc(&SUITE, 0, n * 4);
     struct ws_sm_set used = {0};
     probe_must(v != NULL, "no memory");
@@ -270,7 +270,7 @@ static void make_fused(struct fusion *x)
         work[k] = (struct ws_ptx_fuse_work){
             .grid = {x->blocks, 1, 1}, .block = {THREADS, 1, 1}, .params = &own[k]};
     }
-    probe_must(!ws_ptx_fuse_refused(m, funcs[0], why, sizeof why), why);
+    probe_must(!ws_ptx_fuse_refused(m, funcs[0], why, sizeof(why)), why);
     probe_must(!ws_ptx_fuse_make(m, funcs, x->members, true, "fused", &x->what),
                "the kernels can't be fused");
     x->params = ws_alloc(x->what.param_bytes);
@@ -297,7 +297,7 @@ static void do_all(struct fusion *x, enum how how)
     for (uint32_t k = 0; k < x->members; k++) {
         struct work_params own = {x->p + (uint64_t)k * REGION, x->rounds};
         ws_cu_stream s = how == STREAMS ? x->streams[k] : x->n.stream;
-        probe_native_launch(&x->n, s, x->one, grid, block, &own, sizeof own);
+        probe_native_launch(&x->n, s, x->one, grid, block, &own, sizeof(own));
         if (how == SERIAL)
             probe_must(!cu->cuStreamSynchronize(s), "wait");
     }
@@ -347,7 +347,7 @@ static void time_all(struct fusion *x)
 static void energy_all(struct fusion *x)
 {
     char why[160] = "no energy counter";
-    struct ws_nvml *nvml = probe_nvml(why, sizeof why);
+    struct ws_nvml *nvml = probe_nvml(why, sizeof(why));
     uint64_t t0, t1, e0 = nvml ? probe_edge(nvml, &t0) : 0, e1;
     for (enum how h = SERIAL; e0 && h < _HOW_N; h++) {
         uint64_t n = 0;

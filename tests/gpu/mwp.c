@@ -114,7 +114,7 @@ static double latency(struct bench *b, uint64_t bytes)
 {
     uint64_t n = bytes / LINE, steps = suite_target.mock ? 64 : 4096, out[OUT_BYTES / 8];
     uint64_t *host = ws_alloc(bytes);
-    uint32_t *order = ws_alloc_array(n, sizeof *order);
+    uint32_t *order = ws_alloc_array(n, sizeof(*order));
     uint64_t random = 88172645463325252u;
     probe_must(host && order, "no memory");
     for (uint32_t k = 0; k < n; k++)
@@ -168,7 +168,7 @@ static void departure(struct bench *b, uint32_t lane, double *ret_first, double 
                 uint64_t p, out;
                 uint32_t n, lane;
             } params = {b->p, b->out, rounds, lane};
-            once(b, "wide", warps[k] * 32, &params, sizeof params, out);
+            once(b, "wide", warps[k] * 32, &params, sizeof(params), out);
             v[i] = span(out, warps[k]) / rounds;
         }
         y[k] = probe_quantile(v, 5, 0.5);
@@ -291,12 +291,12 @@ static void profile_one(struct ws_store *store, const struct subject *k, struct 
              sizes[] = {WS_MAX(n / 8, 1u), n / 4, n / 2, n};
     struct ws_occupancy fit;
     uint64_t p = suite_alloc(&SUITE, 0, (uint64_t)blocks * k->threads * 16 * k->arg);
-    snprintf(shape, sizeof shape, "%ux1x1/%ux1x1", blocks, k->threads);
+    snprintf(shape, sizeof(shape), "%ux1x1/%ux1x1", blocks, k->threads);
     probe_must(!ws_kernel_hash(m, ws_ptx_find_func(m, k->name), hash) &&
                    !ws_profile_key_set(&f.key, hash, SUITE.device->spec.name, shape) &&
                    !probe_occupancy(k->kernel, k->threads, &fit),
                "a profile's key");
-    snprintf(f.name, sizeof f.name, "%s", k->name);
+    snprintf(f.name, sizeof(f.name), "%s", k->name);
     f.has = WS_PROFILE_MODEL;
     f.kernel = (struct ws_mwp_kernel){.threads_per_block = k->threads,
                                       .n_blocks = blocks,
@@ -342,7 +342,7 @@ void probe_section_profiles(void)
     close(fd);
     unlink(path);
     probe_begin(false);
-    struct ws_nvml *nvml = probe_nvml(why, sizeof why);
+    struct ws_nvml *nvml = probe_nvml(why, sizeof(why));
     if (nvml && !probe_edge(nvml, &ns))
         nvml = ws_nvml_close(nvml); /* powers stay unknown */
     probe_must(!ws_store_open(&store, path, WS_STORE_WRITE, NULL), "no store of profiles");

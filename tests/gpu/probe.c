@@ -100,7 +100,7 @@ static int compare(const void *a, const void *b)
 }
 double probe_quantile(double *v, int n, double q)
 {
-    qsort(v, (size_t)n, sizeof *v, compare);
+    qsort(v, (size_t)n, sizeof(*v), compare);
     return v[WS_MIN((int)(q * n), n - 1)];
 }
 
@@ -378,7 +378,7 @@ static void section_sms(void)
         char name[32];
         for (uint32_t i = 0; i < sizes[k]; i++)
             ws_sm_set_add(&low, i);
-        snprintf(name, sizeof name, "lowest %u", sizes[k]);
+        snprintf(name, sizeof(name), "lowest %u", sizes[k]);
         one_set(name, &low);
     }
     struct ws_sm_set odd = {0};

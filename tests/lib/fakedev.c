@@ -41,14 +41,14 @@ static int fake_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing
 static int fake_module_load(struct ws_device *d, const struct ws_ptx_module *m,
                             struct ws_dmodule **ret, struct ws_diags *diags)
 {
-    struct ws_dmodule *o = ws_alloc(sizeof *o);
+    struct ws_dmodule *o = ws_alloc(sizeof(*o));
     o->f = WS_CONTAINER_OF(d, struct fakedev, base);
     o->f->n_module_loads++;
     if (o->f->gate) {
         pthread_mutex_lock(o->f->gate);
         pthread_mutex_unlock(o->f->gate);
     }
-    o->kernels = ws_alloc_array(m->n_funcs, sizeof *o->kernels);
+    o->kernels = ws_alloc_array(m->n_funcs, sizeof(*o->kernels));
     for (uint32_t i = 0; i < m->n_funcs; i++)
         if (m->funcs[i].is_entry)
             o->kernels[o->info.n_kernels++] = (struct ws_kernel_info){
@@ -77,7 +77,7 @@ static int fake_instance_new(struct ws_device *d, struct ws_dmodule *m, struct w
                              const uint64_t *var_va, bool write, struct ws_dinstance **ret)
 {
     (void)write;
-    struct ws_dinstance *i = ws_alloc(sizeof *i);
+    struct ws_dinstance *i = ws_alloc(sizeof(*i));
     i->f = WS_CONTAINER_OF(d, struct fakedev, base);
     i->f->n_instances++;
     *ret = i;
@@ -132,7 +132,7 @@ static void finish(struct fakedev *f, struct ws_op *op, uint64_t start_ns, uint6
         op->launch.progress = ws_progress_free(op->launch.progress); /* the device takes it */
     op->error = e ? e : move(op);
     if (op->error)
-        snprintf(op->text, sizeof op->text, "fake: %s", ws_dev_error_name(op->error));
+        snprintf(op->text, sizeof(op->text), "fake: %s", ws_dev_error_name(op->error));
     op->start_ns = start_ns;
     op->end_ns = end_ns;
     f->now_ns = WS_MAX(f->now_ns, end_ns);
@@ -156,7 +156,7 @@ static void fake_submit(struct ws_device *d, struct ws_op *op)
 static struct ws_op *take(struct fakedev *f, unsigned i)
 {
     struct ws_op *op = f->ops[i];
-    memmove(f->ops + i, f->ops + i + 1, (f->n_ops - i - 1) * sizeof f->ops[0]);
+    memmove(f->ops + i, f->ops + i + 1, (f->n_ops - i - 1) * sizeof(f->ops[0]));
     f->n_ops--;
     return op;
 }
@@ -214,7 +214,7 @@ static int fake_preempt(struct ws_device *d, struct ws_op *op)
 void fakedev_stop(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns, double part)
 {
     struct ws_op *op = f->ops[i];
-    struct fake_progress *p = ws_alloc(sizeof *p);
+    struct fake_progress *p = ws_alloc(sizeof(*p));
     if (!p)
         abort();
     ws_progress_free(op->launch.progress);
@@ -288,8 +288,8 @@ void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t 
                           .base.index = index,
                           .base.no_machine_code = "a fake runs nothing",
                           .now_ns = 1000000};
-    snprintf(f->base.spec.name, sizeof f->base.spec.name, "%s", name);
-    snprintf(f->base.spec.product, sizeof f->base.spec.product, "Fake %s", name);
+    snprintf(f->base.spec.name, sizeof(f->base.spec.name), "%s", name);
+    snprintf(f->base.spec.product, sizeof(f->base.spec.product), "Fake %s", name);
     f->base.spec.cc_major = 7;
     f->base.spec.cc_minor = 5;
     f->base.spec.n_sms = 4;

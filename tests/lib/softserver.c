@@ -24,11 +24,11 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
         r->seq = m->replies[i]->seq;
         r->value = m->replies[i]->value;
         r->error = m->replies[i]->error;
-        snprintf(r->text, sizeof r->text, "%s", m->replies[i]->text);
+        snprintf(r->text, sizeof(r->text), "%s", m->replies[i]->text);
     }
     if (m->notice && m->notice->error) {
         c->notice_error = m->notice->error;
-        snprintf(c->text, sizeof c->text, "%s", m->notice->text);
+        snprintf(c->text, sizeof(c->text), "%s", m->notice->text);
     }
     ws__server_message__free_unpacked(m, NULL);
     return 0;
@@ -49,12 +49,12 @@ static void must(bool ok, const char *what)
 
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns)
 {
-    struct softs *s = ws_alloc(sizeof *s);
+    struct softs *s = ws_alloc(sizeof(*s));
     struct ws_transport t = {s, transport_send, transport_info};
     struct ws_device_options o = {.n_workers = 2, .max_kernel_insns = max_kernel_insns};
     const char *dir = getenv("srcdir");
     char path[512];
-    snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
+    snprintf(path, sizeof(path), "%s/conf/gpu.d", dir ? dir : ".");
     must(!ws_catalog_load(&s->catalog, path, NULL), path);
     must(!ws_device_open_soft(&s->device, ws_catalog_find(&s->catalog, gpu), 0, &o, NULL), gpu);
     must(!ws_config_limits(&s->config.limits), "limits");
@@ -82,7 +82,7 @@ void softs_turn(struct softs *s)
     struct pollfd p = {ws_server_wake_fd(s->server), POLLIN, 0};
     (void)poll(&p, 1, 1);
     uint64_t n;
-    if (p.revents & POLLIN && read(p.fd, &n, sizeof n) < 0)
+    if (p.revents & POLLIN && read(p.fd, &n, sizeof(n)) < 0)
         abort();
     (void)ws_server_turn(s->server);
 }

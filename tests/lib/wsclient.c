@@ -41,7 +41,7 @@ static void make_keys(void)
 static void write_text(const char *dir, const char *name, const char *key, const char *value)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     if (!f || fchmod(fileno(f), 0600))
         die(path);
@@ -80,7 +80,7 @@ static void write_conf(const struct wst_daemon *d, const char *path, const char 
     if (strstr(conf, "%TCP%")) {
         char user[16];
         make_keys();
-        snprintf(user, sizeof user, "%u", getuid());
+        snprintf(user, sizeof(user), "%u", getuid());
         write_text(d->dir, "key", "secret", daemon_keys.secret_key);
         write_text(d->dir, "clients", user, client_keys.public_key);
         fprintf(f, "\ncurve_key = \"%s/key\"\ncurve_clients = \"%s/clients\"\n", d->dir, d->dir);
@@ -95,7 +95,7 @@ static void launch(struct wst_daemon *d)
     int ready[2], n = 0;
     if (pipe(ready))
         die("pipe");
-    snprintf(fd_text, sizeof fd_text, "%d", ready[1]);
+    snprintf(fd_text, sizeof(fd_text), "%d", ready[1]);
     while (d->args[n][0]) {
         argv[n] = d->args[n];
         n++;
@@ -118,7 +118,7 @@ static void launch(struct wst_daemon *d)
     struct pollfd p = {.fd = ready[0], .events = POLLIN};
     if (poll(&p, 1, 60000) != 1 || read(ready[0], &byte, 1) != 1) {
         char command[160];
-        snprintf(command, sizeof command, "cat %s >&2", d->log);
+        snprintf(command, sizeof(command), "cat %s >&2", d->log);
         if (system(command))
             fputs("(no log)\n", stderr);
         die("the daemon did not start");
@@ -132,24 +132,24 @@ void wst_daemon_start(struct wst_daemon *d, const char *conf, const char *const 
     const char *program = getenv("WATTSHARED");
     int n = 0;
     *d = (struct wst_daemon){0};
-    snprintf(d->dir, sizeof d->dir, "/tmp/wst-%d-%d", (int)getpid(), n_started++);
+    snprintf(d->dir, sizeof(d->dir), "/tmp/wst-%d-%d", (int)getpid(), n_started++);
     if (mkdir(d->dir, 0700))
         die(d->dir);
-    snprintf(d->ipc, sizeof d->ipc, "ipc://%s/sock", d->dir);
-    snprintf(d->tcp, sizeof d->tcp, "tcp://127.0.0.1:%d",
+    snprintf(d->ipc, sizeof(d->ipc), "ipc://%s/sock", d->dir);
+    snprintf(d->tcp, sizeof(d->tcp), "tcp://127.0.0.1:%d",
              20000 + (int)getpid() % 20000 + n_started);
-    snprintf(d->log, sizeof d->log, "%s.log", d->dir);
-    snprintf(d->args[n++], sizeof d->args[0], "%s", program ? program : "backend/wattshared");
+    snprintf(d->log, sizeof(d->log), "%s.log", d->dir);
+    snprintf(d->args[n++], sizeof(d->args[0]), "%s", program ? program : "backend/wattshared");
     if (conf) {
-        snprintf(d->args[n++], sizeof d->args[0], "--config");
-        snprintf(d->args[n], sizeof d->args[0], "%s/conf", d->dir);
+        snprintf(d->args[n++], sizeof(d->args[0]), "--config");
+        snprintf(d->args[n], sizeof(d->args[0]), "%s/conf", d->dir);
         write_conf(d, d->args[n++], conf);
     } else {
-        snprintf(d->args[n++], sizeof d->args[0], "--socket");
-        snprintf(d->args[n++], sizeof d->args[0], "%s", d->ipc);
+        snprintf(d->args[n++], sizeof(d->args[0]), "--socket");
+        snprintf(d->args[n++], sizeof(d->args[0]), "%s", d->ipc);
     }
     for (; extra && *extra; extra++)
-        snprintf(d->args[n++], sizeof d->args[0], "%s", *extra);
+        snprintf(d->args[n++], sizeof(d->args[0]), "%s", *extra);
     launch(d);
 }
 
@@ -172,14 +172,14 @@ int wst_daemon_stop(struct wst_daemon *d)
     }
     static const char *const files[] = {"conf", "key", "clients"};
     for (size_t i = 0; i < WS_ARRAY_SIZE(files); i++) {
-        snprintf(path, sizeof path, "%s/%s", d->dir, files[i]);
+        snprintf(path, sizeof(path), "%s/%s", d->dir, files[i]);
         unlink(path);
     }
     if (rmdir(d->dir))
         fprintf(stderr, "wsclient: the daemon left files in %s\n", d->dir);
     int r = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
     if (r) {
-        snprintf(path, sizeof path, "cat %s >&2", d->log);
+        snprintf(path, sizeof(path), "cat %s >&2", d->log);
         if (system(path))
             fputs("(no log)\n", stderr);
     }
@@ -191,9 +191,9 @@ static long status_kib(const struct wst_daemon *d, const char *key)
 {
     char path[64], line[256];
     long kib = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)d->pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)d->pid);
     FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof line, f))
+    while (f && fgets(line, sizeof(line), f))
         if (!strncmp(line, key, strlen(key)))
             kib = atol(line + strlen(key));
     if (f)
@@ -215,7 +215,7 @@ int wst_daemon_n_fds(const struct wst_daemon *d)
 {
     char path[64];
     int n = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)d->pid);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)d->pid);
     DIR *dir = opendir(path);
     while (dir && readdir(dir))
         n++;
@@ -229,7 +229,7 @@ bool wst_daemon_log_has(const struct wst_daemon *d, const char *text)
     char line[2048];
     bool found = false;
     FILE *f = fopen(d->log, "r");
-    while (f && fgets(line, sizeof line, f))
+    while (f && fgets(line, sizeof(line), f))
         found |= strstr(line, text) != NULL;
     if (f)
         fclose(f);
@@ -248,7 +248,7 @@ void wst_connect(struct wst_client *c, void *ctx, const char *endpoint)
     c->side = c->ring.doorbell = -1;
     c->ctx = ctx ? NULL : zmq_ctx_new();
     c->sock = zmq_socket(ctx ? ctx : c->ctx, ZMQ_DEALER);
-    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof linger))
+    if (!c->sock || zmq_setsockopt(c->sock, ZMQ_LINGER, &linger, sizeof(linger)))
         die("socket");
     use_keys(c->sock, endpoint);
     if (zmq_connect(c->sock, endpoint))
@@ -315,7 +315,7 @@ static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
         if (s->notice->retired > c->retired)
             c->retired = s->notice->retired;
         if (s->notice->error || s->notice->dropped) {
-            snprintf(c->notice_text, sizeof c->notice_text, "%s", s->notice->text);
+            snprintf(c->notice_text, sizeof(c->notice_text), "%s", s->notice->text);
             c->last_notice = *s->notice;
             c->last_notice.text = c->notice_text;
         }
@@ -347,10 +347,10 @@ int wst_hello(struct wst_client *c, bool local, const char *visible)
     if (!c->hello->error && local && c->hello->handoff_socket[0]) {
         struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
         struct ws_handoff_reply a;
-        memcpy(q.token, c->hello->token.data, sizeof q.token);
+        memcpy(q.token, c->hello->token.data, sizeof(q.token));
         c->side = ws_handoff_connect(c->hello->handoff_socket);
-        if (c->side < 0 || ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
-            ws_packet_recv(c->side, &a, sizeof a, NULL, 0) != sizeof a)
+        if (c->side < 0 || ws_packet_send(c->side, &q, sizeof(q), -1, 0) ||
+            ws_packet_recv(c->side, &a, sizeof(a), NULL, 0) != sizeof(a))
             die("side socket");
         if (a.error)
             return (int)a.error;
@@ -419,13 +419,13 @@ uint64_t wst_post(struct wst_client *c, Ws__Command__CCase which, void *sub)
         cmd.launch = sub;
     }
     size_t n = ws__command__get_packed_size(&cmd);
-    if (c->n_batch + n + 32 > sizeof c->batch)
+    if (c->n_batch + n + 32 > sizeof(c->batch))
         wst_flush(c);
     if (!c->n_batch) {
         c->batch[0] = 0x10;
         c->n_batch = 1 + put_varint(c->batch + 1, c->next_seq);
     }
-    if (n + 32 > sizeof c->batch)
+    if (n + 32 > sizeof(c->batch))
         die("command too large for the batch");
     c->batch[c->n_batch++] = 0x1a;
     c->n_batch += put_varint(c->batch + c->n_batch, n);
@@ -466,7 +466,7 @@ static bool pump_one(struct wst_client *c, int timeout_ms)
     }
     if (c->n_held == 64) {
         ws__server_message__free_unpacked(c->held[0], NULL);
-        memmove(c->held, c->held + 1, 63 * sizeof c->held[0]);
+        memmove(c->held, c->held + 1, 63 * sizeof(c->held[0]));
         c->n_held--;
     }
     c->held[c->n_held++] = m;
@@ -516,7 +516,7 @@ bool wst_wait_dropped(struct wst_client *c, int timeout_ms)
 
 Ws__StatusReply *wst_status(const char *endpoint)
 {
-    struct wst_client *c = malloc(sizeof *c);
+    struct wst_client *c = malloc(sizeof(*c));
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
     Ws__StatusRequest q = WS__STATUS_REQUEST__INIT;
     q.version = WS_PROTOCOL_VERSION;
@@ -589,7 +589,7 @@ int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const c
     Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
     m.module = module;
     m.device = device;
-    m.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
+    m.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     m.image_bytes = n;
     m.name = (char *)"test.ptx";
     const Ws__Reply *r = wst_call(c, WS__COMMAND__C_MODULE_LOAD, &m);
@@ -679,9 +679,9 @@ int wst_side_request(struct wst_client *c, uint32_t kind, int *ret_fd)
 {
     struct ws_handoff_request q = {.kind = kind};
     struct ws_handoff_reply a;
-    memcpy(q.token, c->hello->token.data, sizeof q.token);
-    if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
-        ws_packet_recv(c->side, &a, sizeof a, ret_fd, 0) != sizeof a)
+    memcpy(q.token, c->hello->token.data, sizeof(q.token));
+    if (ws_packet_send(c->side, &q, sizeof(q), -1, 0) ||
+        ws_packet_recv(c->side, &a, sizeof(a), ret_fd, 0) != sizeof(a))
         die("side socket");
     return (int)a.error;
 }
@@ -703,9 +703,9 @@ int wst_segment(struct wst_client *c, uint32_t kind, uint64_t bytes, uint32_t ch
     struct ws_handoff_request q = {.kind = kind, .bytes = bytes, .chunk_bytes = chunk_bytes};
     struct ws_handoff_reply a;
     int fd;
-    memcpy(q.token, c->hello->token.data, sizeof q.token);
-    if (ws_packet_send(c->side, &q, sizeof q, -1, 0) ||
-        ws_packet_recv(c->side, &a, sizeof a, &fd, 0) != sizeof a)
+    memcpy(q.token, c->hello->token.data, sizeof(q.token));
+    if (ws_packet_send(c->side, &q, sizeof(q), -1, 0) ||
+        ws_packet_recv(c->side, &a, sizeof(a), &fd, 0) != sizeof(a))
         die("side request");
     if (a.error)
         return (int)a.error;

@@ -26,10 +26,10 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
         k->value = r->value;
         k->value2 = r->value2;
         k->n_kernels = r->module ? (unsigned)r->module->n_kernels : 0;
-        k->n_data = WS_MIN(r->data.len, sizeof k->data);
+        k->n_data = WS_MIN(r->data.len, sizeof(k->data));
         if (k->n_data)
             memcpy(k->data, r->data.data, k->n_data);
-        snprintf(k->text, sizeof k->text, "%s", r->text);
+        snprintf(k->text, sizeof(k->text), "%s", r->text);
     }
     if (m->hello) {
         p->said_hello = true;
@@ -37,7 +37,7 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
         p->n_devices = (uint32_t)m->hello->n_devices;
         for (uint32_t i = 0; i < p->n_devices && i < 8; i++)
             p->gpus[i] = m->hello->devices[i]->gpu;
-        snprintf(p->text, sizeof p->text, "%s", m->hello->text);
+        snprintf(p->text, sizeof(p->text), "%s", m->hello->text);
     }
     if (m->notice) {
         p->retired = WS_MAX(p->retired, m->notice->retired);
@@ -46,12 +46,12 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
         if (m->notice->error && !m->notice->dropped) {
             p->n_notices++;
             p->notice_error = m->notice->error;
-            snprintf(p->text, sizeof p->text, "%s", m->notice->text);
+            snprintf(p->text, sizeof(p->text), "%s", m->notice->text);
         }
         if (m->notice->dropped) {
             p->dropped = true;
             p->dropped_error = m->notice->error;
-            snprintf(p->text, sizeof p->text, "%s", m->notice->text);
+            snprintf(p->text, sizeof(p->text), "%s", m->notice->text);
         }
     }
     p->n_status += m->status != NULL;
@@ -93,7 +93,7 @@ struct wss *wss_new(uint32_t n_devices)
 
 struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options)
 {
-    struct wss *w = ws_alloc(sizeof *w);
+    struct wss *w = ws_alloc(sizeof(*w));
     struct ws_device *devices[3];
     struct ws_transport t = {w, transport_send, transport_info};
     for (uint32_t i = 0; i < 3; i++) {
@@ -369,7 +369,7 @@ uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t de
     Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
     m.module = module;
     m.device = device;
-    m.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
+    m.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     m.image_bytes = n;
     m.name = (char *)"t.ptx";
     return wss_do(w, peer, WS__COMMAND__C_MODULE_LOAD, &m);
@@ -384,7 +384,7 @@ uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device
     uint8_t sha256[WS_SHA256_BYTES];
     sha_of(image, n, sha256);
     Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
-    i.sha256 = (ProtobufCBinaryData){sizeof sha256, sha256};
+    i.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     i.image_bytes = n;
     i.data = (ProtobufCBinaryData){n, (uint8_t *)image};
     wss_do(w, peer, WS__COMMAND__C_MODULE_IMAGE, &i);

@@ -26,12 +26,12 @@ static void put(struct ws_cu_resource *r, const struct inside *in)
     r->sm.count = in->sms.n;
     r->sm.min_partition = MIN;
     r->sm.alignment = STEP;
-    memcpy(r->own, in, sizeof *in);
+    memcpy(r->own, in, sizeof(*in));
 }
 
 static bool get(const struct ws_cu_resource *r, struct inside *ret)
 {
-    memcpy(ret, r->own, sizeof *ret);
+    memcpy(ret, r->own, sizeof(*ret));
     return r->type == WS_CU_DEV_RESOURCE_TYPE_SM && ret->magic == MAGIC &&
            ret->sms.n == r->sm.count;
 }
@@ -109,7 +109,7 @@ ws_cu_result cuDevResourceGenerateDesc(ws_cu_desc *desc, struct ws_cu_resource *
                 ws_sm_set_add(&all, sm);
             }
     }
-    struct mock_green *g = ws_alloc(sizeof *g); /* a descriptor lives as long as its process */
+    struct mock_green *g = ws_alloc(sizeof(*g)); /* a descriptor lives as long as its process */
     if (!g)
         return WS_CU_OUT_OF_MEMORY;
     g->sms = all;
@@ -130,7 +130,7 @@ ws_cu_result cuGreenCtxCreate(ws_cu_green *ret, ws_cu_desc desc, ws_cu_device d,
         mock_violation("cuGreenCtxCreate: without CU_GREEN_CTX_DEFAULT_STREAM, or of another GPU");
         return WS_CU_INVALID_VALUE;
     }
-    struct mock_green *g = ws_alloc(sizeof *g);
+    struct mock_green *g = ws_alloc(sizeof(*g));
     if (!g)
         return WS_CU_OUT_OF_MEMORY;
     g->sms = from->sms;

@@ -22,12 +22,12 @@ bool mock_is_machine(const void *image)
 static size_t length(const uint8_t *p)
 {
     Elf64_Ehdr h;
-    memcpy(&h, p, sizeof h);
+    memcpy(&h, p, sizeof(h));
     size_t end = WS_MAX(h.e_shoff + (size_t)h.e_shnum * h.e_shentsize,
                         h.e_phoff + (size_t)h.e_phnum * h.e_phentsize);
     for (unsigned k = 0; k < h.e_shnum && h.e_shentsize == sizeof(Elf64_Shdr); k++) {
         Elf64_Shdr s;
-        memcpy(&s, p + h.e_shoff + k * sizeof s, sizeof s);
+        memcpy(&s, p + h.e_shoff + k * sizeof(s), sizeof(s));
         if (s.sh_type != SHT_NOBITS)
             end = WS_MAX(end, s.sh_offset + s.sh_size);
     }
@@ -61,7 +61,7 @@ static struct ws_ptx_module *parse_file(const char *folder, const char *name)
 {
     struct ws_ptx_module *m = NULL;
     char path[4352];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *f = fopen(path, "re");
     char *text = NULL;
     size_t len = 0;

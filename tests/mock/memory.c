@@ -54,7 +54,7 @@ static struct plain *plain;
 static size_t n_plain, cap_plain;
 static uint64_t next_plain = UINT64_C(0x700000000000) / 8;
 
-#define GROW(v) ws_grow((void **)&(v), &cap_##v, n_##v + 1, sizeof *(v))
+#define GROW(v) ws_grow((void **)&(v), &cap_##v, n_##v + 1, sizeof(*(v)))
 
 static int wrong(const char *call, const char *what, uint64_t va, uint64_t bytes)
 {
@@ -143,8 +143,8 @@ static struct mock_gpu *gpu_of_fd(int fd)
 {
     char path[64], link[64] = "";
     int ordinal = -1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, link, sizeof link - 1) < 0 ||
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (readlink(path, link, sizeof(link) - 1) < 0 ||
         sscanf(link, "/memfd:mock-memory-%d", &ordinal) != 1)
         return NULL;
     return mock_gpu_of(ordinal);
@@ -159,13 +159,13 @@ ws_cu_result cuMemCreate(ws_cu_handle *h, size_t bytes, const struct ws_cu_alloc
         prop->type != WS_CU_MEM_ALLOCATION_TYPE_PINNED || flags || !bytes || bytes % GRANULE ||
         prop->handle_types & ~WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return wrong("cuMemCreate", "wrong properties or size", 0, bytes);
-    struct physical *p = ws_alloc(sizeof *p);
+    struct physical *p = ws_alloc(sizeof(*p));
     if (!p || !take(g, bytes)) {
         free(p);
         return WS_CU_OUT_OF_MEMORY;
     }
     char name[32];
-    name_of(g, name, sizeof name);
+    name_of(g, name, sizeof(name));
     p->bytes = bytes;
     p->exportable = prop->handle_types;
     p->fd = memfd_create(name, MFD_CLOEXEC);
@@ -177,7 +177,7 @@ ws_cu_result cuMemCreate(ws_cu_handle *h, size_t bytes, const struct ws_cu_alloc
     /* Not zero, as memory that others have used before. */
     uint64_t dirt = UINT64_C(0xdeadbeefdeadbeef);
     for (uint64_t k = 0; k < bytes; k += GRANULE / 2)
-        if (pwrite(p->fd, &dirt, sizeof dirt, (off_t)k) < 0)
+        if (pwrite(p->fd, &dirt, sizeof(dirt), (off_t)k) < 0)
             break;
     pthread_mutex_lock(&mock_lock);
     mock_object_add(&p->o, MOCK_MEMORY, g);
@@ -198,7 +198,7 @@ ws_cu_result cuMemExportToShareableHandle(void *shareable, ws_cu_handle h, int t
     int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return WS_CU_OPERATING_SYSTEM;
-    memcpy(shareable, &fd, sizeof fd);
+    memcpy(shareable, &fd, sizeof(fd));
     return WS_CU_SUCCESS;
 }
 
@@ -210,7 +210,7 @@ ws_cu_result cuMemImportFromShareableHandle(ws_cu_handle *h, void *shareable, in
     struct mock_gpu *g = gpu_of_fd(fd);
     if (!g || type != WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &st))
         return WS_CU_INVALID_VALUE;
-    struct physical *p = ws_alloc(sizeof *p);
+    struct physical *p = ws_alloc(sizeof(*p));
     if (!p || !take(g, (uint64_t)st.st_size)) {
         free(p);
         return WS_CU_OUT_OF_MEMORY;

@@ -53,11 +53,11 @@ void mock_violation(const char *fmt, ...)
     char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     fprintf(stderr, "mock: VIOLATION %s\n", text);
     if (!n_violations++)
-        memcpy(first_violation, text, sizeof text);
+        memcpy(first_violation, text, sizeof(text));
 }
 
 /* ---- what tests ask and tell; found by dlsym ---- */
@@ -86,7 +86,7 @@ static struct count *count_of(const char *name)
     if (k == MAX_NAMES)
         return NULL;
     if (!counts[k].name[0])
-        snprintf(counts[k].name, sizeof counts[k].name, "%s", name);
+        snprintf(counts[k].name, sizeof(counts[k].name), "%s", name);
     return &counts[k];
 }
 
@@ -114,7 +114,7 @@ int ws_mock_fail(const char *name, uint64_t nth, int code)
     if (room) {
         failures[k].nth = nth;
         failures[k].code = code;
-        snprintf(failures[k].name, sizeof failures[k].name, "%s", name);
+        snprintf(failures[k].name, sizeof(failures[k].name), "%s", name);
         n_failures = WS_MAX(n_failures, k + 1);
     }
     pthread_mutex_unlock(&mock_lock);
@@ -148,7 +148,7 @@ void ws_mock_reset(void)
     n_failures = 0;
     n_violations = 0;
     first_violation[0] = 0;
-    memset(counts, 0, sizeof counts);
+    memset(counts, 0, sizeof(counts));
     for (struct mock_object *o = objects; o; o = o->older)
         o->alive = o->kind == MOCK_CONTEXT;
     pthread_mutex_unlock(&mock_lock);
@@ -206,7 +206,7 @@ static void read_environment(void)
         if (n_failures < MAX_FAILURES && sscanf(one, "%63[^:]:%lu:%63s", name, &nth, code) == 3) {
             failures[n_failures].nth = nth;
             failures[n_failures].code = code_of(code);
-            snprintf(failures[n_failures++].name, sizeof failures[0].name, "%s", name);
+            snprintf(failures[n_failures++].name, sizeof(failures[0].name), "%s", name);
         } else {
             mock_violation("WS_MOCK_FAIL: \"%s\" is not NAME:NTH:CODE", one);
         }
@@ -366,7 +366,7 @@ ws_cu_result cuDeviceGetUuid(struct ws_cu_uuid *uuid, ws_cu_device d)
 {
     ENTER(MOCK_ANY);
     DEVICE(d);
-    memset(uuid, 0x40 + g->ordinal, sizeof *uuid);
+    memset(uuid, 0x40 + g->ordinal, sizeof(*uuid));
     uuid->bytes[0] = (char)d;
     return WS_CU_SUCCESS;
 }

@@ -23,7 +23,7 @@ static uint64_t energy_mj(uint32_t *ret_mw)
     if (!ask) {
         void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
         void *p = lib ? dlsym(lib, "ws_mock_energy_mj") : NULL;
-        memcpy(&ask, &p, sizeof p);
+        memcpy(&ask, &p, sizeof(p));
         if (lib)
             dlclose(lib); /* whoever opened it first keeps it */
     }
@@ -100,7 +100,7 @@ static int list(const unsigned *steps, unsigned n, unsigned *io_n, unsigned *mhz
 {
     if (*io_n < n)
         return 7; /* insufficient size */
-    memcpy(mhz, steps, n * sizeof *steps);
+    memcpy(mhz, steps, n * sizeof(*steps));
     *io_n = n;
     return 0;
 }

@@ -207,7 +207,7 @@ static ws_cu_result launch(ws_cu_function f, const struct ws_cu_launch_config *c
     if (!params)
         return cuLaunchKernelEx(c, f, NULL, extra);
     for (size_t i = 0; !cuFuncGetParamInfo(f, i, &offset, &bytes); i++) {
-        if (offset + bytes > sizeof buffer)
+        if (offset + bytes > sizeof(buffer))
             return WS_CU_INVALID_VALUE;
         memcpy(buffer + offset, params[i], bytes);
         end = offset + bytes;

@@ -154,7 +154,7 @@ static void record_kernel(uint64_t start_ns)
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
     if (fd < 0)
         return;
-    int n = snprintf(text, sizeof text, "%d %llu %llu\n", (int)getpid(),
+    int n = snprintf(text, sizeof(text), "%d %llu %llu\n", (int)getpid(),
                      (unsigned long long)start_ns, (unsigned long long)mock_now_ns());
     if (write(fd, text, (size_t)n) != n)
         mock_violation("WS_MOCK_RECORD: can't be written");
@@ -282,7 +282,7 @@ static void drain(struct mock_stream *s)
 
 static struct item *item_new(void)
 {
-    struct item *i = ws_alloc(sizeof *i);
+    struct item *i = ws_alloc(sizeof(*i));
     if (!i)
         abort();
     ws_list_init(&i->node);
@@ -293,7 +293,7 @@ static struct item *item_new(void)
 
 struct mock_stream *mock_stream_new(struct mock_gpu *g)
 {
-    struct mock_stream *st = ws_alloc(sizeof *st);
+    struct mock_stream *st = ws_alloc(sizeof(*st));
     if (!st)
         return NULL;
     pthread_mutex_init(&st->lock, NULL);
@@ -436,7 +436,7 @@ ws_cu_result cuStreamWriteValue32(ws_cu_stream s, ws_cu_ptr va, uint32_t value, 
 ws_cu_result cuEventCreate(ws_cu_event *e, unsigned flags)
 {
     ENTER(MOCK_CTX);
-    struct mock_event *ev = ws_alloc(sizeof *ev);
+    struct mock_event *ev = ws_alloc(sizeof(*ev));
     if (!ev)
         return WS_CU_OUT_OF_MEMORY;
     pthread_mutex_init(&ev->lock, NULL);
@@ -722,7 +722,7 @@ static void log_text(unsigned n, const int *options, void *const *values, const 
 static bool place_vars(struct mock_module *m)
 {
     uint64_t at = 0;
-    m->var_va = ws_alloc_array(m->ptx->n_vars + (size_t)1, sizeof *m->var_va);
+    m->var_va = ws_alloc_array(m->ptx->n_vars + (size_t)1, sizeof(*m->var_va));
     if (!m->var_va)
         return false;
     for (int pass = 0; pass < 2; pass++) {
@@ -751,7 +751,7 @@ ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n
         pthread_cond_wait(&gpu_changed, &gpu_lock);
     pthread_mutex_unlock(&gpu_lock);
     struct ws_diags diags = WS_DIAGS_NULL;
-    struct mock_module *m = ws_alloc(sizeof *m);
+    struct mock_module *m = ws_alloc(sizeof(*m));
     if (!m)
         return WS_CU_OUT_OF_MEMORY;
     m->o.gpu = mock_current();
@@ -809,7 +809,7 @@ ws_cu_result cuModuleGetFunction(ws_cu_function *f, ws_cu_module h, const char *
     const struct ws_dmodule_info *info = ws_dmodule_info(m->code);
     for (uint32_t k = 0; k < info->n_kernels; k++)
         if (!strcmp(info->kernels[k].name, name)) {
-            struct mock_function *fn = ws_alloc(sizeof *fn);
+            struct mock_function *fn = ws_alloc(sizeof(*fn));
             if (!fn)
                 return WS_CU_OUT_OF_MEMORY;
             fn->module = m;

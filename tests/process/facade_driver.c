@@ -184,7 +184,7 @@ static void devices(void)
     CHECK(n > 0);
     OK(cuDeviceGet(&d, 0));
     IS(101, cuDeviceGet(&d, n));
-    OK(cuDeviceGetName(name, sizeof name, 0));
+    OK(cuDeviceGetName(name, sizeof(name), 0));
     CHECK(name[0]);
     OK(cuDeviceTotalMem_v2(&bytes, 0));
     CHECK(bytes > 0);
@@ -232,7 +232,7 @@ static void modules(void)
 {
     char log[400] = "";
     int options[] = {5, 6};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    void *values[] = {log, (void *)(uintptr_t)sizeof(log)};
     handle m = NULL, f = NULL, l = NULL, k = NULL, link = NULL;
     dptr p = 0;
     size_t n = 0, offset = 0, bytes = 0;
@@ -276,7 +276,7 @@ static void modules(void)
 
     void *image = NULL;
     OK(cuLinkCreate_v2(0, NULL, NULL, &link));
-    OK(cuLinkAddData_v2(link, 1, (void *)ptx, sizeof ptx, "a", 0, NULL, NULL));
+    OK(cuLinkAddData_v2(link, 1, (void *)ptx, sizeof(ptx), "a", 0, NULL, NULL));
     OK(cuLinkComplete(link, &image, &n));
     OK(cuModuleLoadData(&m, image));
     OK(cuLinkDestroy(link));
@@ -295,13 +295,13 @@ static void launches(void)
     OK(cuStreamCreate(&s, 1));
     OK(cuEventCreate(&e0, 0));
     OK(cuEventCreate(&e1, 0));
-    OK(cuMemAlloc_v2(&p, sizeof data));
-    OK(cuMemcpyHtoD_v2(p, data, sizeof data));
+    OK(cuMemAlloc_v2(&p, sizeof(data)));
+    OK(cuMemcpyHtoD_v2(p, data, sizeof(data)));
     void *args[] = {&p, &by, &n};
     OK(cuEventRecord(e0, s));
     OK(cuLaunchKernel(f, 8, 1, 1, 128, 1, 1, 0, s, args, NULL));
     OK(cuEventRecord(e1, s));
-    OK(cuMemcpyDtoHAsync_v2(result, p, sizeof result, s));
+    OK(cuMemcpyDtoHAsync_v2(result, p, sizeof(result), s));
     OK(cuStreamSynchronize(s));
     CHECK(all_are(3));
     OK(cuEventSynchronize(e1));
@@ -311,17 +311,17 @@ static void launches(void)
         dptr p;
         unsigned by, n;
     } packed = {p, 4, N};
-    size_t bytes = sizeof packed;
+    size_t bytes = sizeof(packed);
     void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL};
     OK(cuLaunchKernel(f, 8, 1, 1, 128, 1, 1, 0, NULL, NULL, extra));
-    OK(cuMemcpyDtoH_v2(result, p, sizeof result));
+    OK(cuMemcpyDtoH_v2(result, p, sizeof(result)));
     CHECK(all_are(7));
     packed.by = 5;
     OK(cuFuncSetBlockShape(f, 125, 1, 1));
-    OK(cuParamSetv(f, 0, &packed, sizeof packed));
-    OK(cuParamSetSize(f, sizeof packed));
+    OK(cuParamSetv(f, 0, &packed, sizeof(packed)));
+    OK(cuParamSetSize(f, sizeof(packed)));
     OK(cuLaunchGrid(f, 4, 2)); /* the second row of blocks adds again: ctaid.y is not looked at */
-    OK(cuMemcpyDtoH_v2(result, p, sizeof result));
+    OK(cuMemcpyDtoH_v2(result, p, sizeof(result)));
     CHECK(result[0] == 12 || result[0] == 17);
     IS(1, cuLaunchKernel(f, 8, 1, 1, 128, 1, 1, 0, NULL, args, extra));
     IS(1, cuLaunchKernel(f, 8, 1, 1, 2048, 1, 1, 0, NULL, args, NULL));
@@ -405,7 +405,7 @@ int main(void)
     contexts();
     modules();
     memory();
-    memset(data, 0, sizeof data);
+    memset(data, 0, sizeof(data));
     launches();
     handle g;
     IS(801, cuImportExternalMemory(&g, NULL));

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     alarm(20);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     a.sin_port = htons(argc > 1 ? (uint16_t)atoi(argv[1]) : 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a)) {
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a))) {
         perror("http_get");
         return 1;
     }
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     dprintf(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\n", argv[2]);
     usleep(1000); /* in two parts */
     dprintf(fd, "Accept: */*\r\n\r\n");
-    for (ssize_t k; (k = read(fd, page + n, sizeof page - 1 - n)) > 0;)
+    for (ssize_t k; (k = read(fd, page + n, sizeof(page) - 1 - n)) > 0;)
         n += (size_t)k;
     char *body = strstr(page, "\r\n\r\n"), *length = strstr(page, "Content-Length: ");
     if (!body || !length)

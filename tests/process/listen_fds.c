@@ -14,10 +14,10 @@ static int listen_at(const char *kind, const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, !strcmp(kind, "stream") ? SOCK_STREAM : SOCK_SEQPACKET, 0);
-    if (strlen(path) >= sizeof a.sun_path)
+    if (strlen(path) >= sizeof(a.sun_path))
         return -1;
     strcpy(a.sun_path, path);
-    return fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof a) && !listen(fd, 128) ? fd : -1;
+    return fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 128) ? fd : -1;
 }
 
 int main(int argc, char **argv)
@@ -34,9 +34,9 @@ int main(int argc, char **argv)
     struct pollfd p = {.fd = 3, .events = POLLIN};
     if (poll(&p, 1, 20000) != 1)
         return 2;
-    snprintf(text, sizeof text, "%d", n);
+    snprintf(text, sizeof(text), "%d", n);
     setenv("LISTEN_FDS", text, 1);
-    snprintf(text, sizeof text, "%d", (int)getpid());
+    snprintf(text, sizeof(text), "%d", (int)getpid());
     setenv("LISTEN_PID", text, 1);
     execv(argv[i + 1], argv + i + 1);
     perror(argv[i + 1]);

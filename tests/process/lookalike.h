@@ -8,7 +8,7 @@
     __attribute__((visibility("hidden"), noinline, used, aligned(16))) ret name args               \
     {                                                                                              \
         static const char text[] = "NATIVE " #name "\n";                                           \
-        if (write(1, text, sizeof text - 1) < 0)                                                   \
+        if (write(1, text, sizeof(text) - 1) < 0)                                                  \
             _exit(2);                                                                              \
         return 0;                                                                                  \
     }

@@ -12,18 +12,18 @@ int main(int argc, char **argv)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char text[4096];
-    if (argc != 2 || strlen(argv[1]) >= sizeof a.sun_path)
+    if (argc != 2 || strlen(argv[1]) >= sizeof(a.sun_path))
         return 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     strcpy(a.sun_path, argv[1]);
     int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a)) {
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a))) {
         perror(argv[1]);
         return 1;
     }
     puts("listening");
     fflush(stdout);
-    for (ssize_t n; (n = recv(fd, text, sizeof text - 1, 0)) >= 0;) {
+    for (ssize_t n; (n = recv(fd, text, sizeof(text) - 1, 0)) >= 0;) {
         text[n] = 0;
         puts(text);
         fflush(stdout);

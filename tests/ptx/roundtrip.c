@@ -62,7 +62,7 @@ static int one(const char *prefix, const char *path)
         r = report("cannot be printed", path, &d);
     if (f)
         fclose(f);
-    snprintf(name, sizeof name, "%s%s", prefix, base ? base + 1 : path);
+    snprintf(name, sizeof(name), "%s%s", prefix, base ? base + 1 : path);
     if (!r && (f = fopen(name, "wb"))) {
         fwrite(out, 1, out_len, f);
         fclose(f);

@@ -81,7 +81,7 @@ struct ws_dec {
 
 /* Makes room for @want elements in an array of the decoder. True: no memory. */
 #define WS_DEC_GROW(d, array, cap, want)                                                           \
-    (ws_grow((void **)&(d)->array, &(d)->cap, (want), sizeof *(d)->array) != 0)
+    (ws_grow((void **)&(d)->array, &(d)->cap, (want), sizeof(*(d)->array)) != 0)
 
 /* ---- decode.c ---- */
 struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h);

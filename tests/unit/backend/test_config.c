@@ -22,7 +22,7 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f = calloc(1, sizeof(*f));
     strcpy(f->path, "/tmp/ws-conf-XXXXXX");
     close(mkstemp(f->path));
     *state = f;
@@ -400,13 +400,13 @@ static void test_examples(void **state)
 static void check_number(struct fixture *f, const struct ws_config_key *k)
 {
     char low[32], high[32], right[96];
-    snprintf(low, sizeof low, "%lld", (long long)k->min);
-    snprintf(high, sizeof high, "%lld", (long long)k->max);
-    snprintf(right, sizeof right, "is out of range: use %s to %s", low, high);
+    snprintf(low, sizeof(low), "%lld", (long long)k->min);
+    snprintf(high, sizeof(high), "%lld", (long long)k->max);
+    snprintf(right, sizeof(right), "is out of range: use %s to %s", low, high);
     assert_right(f, k, low);
     assert_right(f, k, high);
-    snprintf(low, sizeof low, "%lld", (long long)k->min - 1);
-    snprintf(high, sizeof high, "%lld", (long long)k->max + 1);
+    snprintf(low, sizeof(low), "%lld", (long long)k->min - 1);
+    snprintf(high, sizeof(high), "%lld", (long long)k->max + 1);
     assert_wrong(f, k, low, right);
     assert_wrong(f, k, high, right);
 }
@@ -414,13 +414,13 @@ static void check_number(struct fixture *f, const struct ws_config_key *k)
 static void check_real(struct fixture *f, const struct ws_config_key *k)
 {
     char low[32], high[32], right[96];
-    snprintf(low, sizeof low, "%f", k->real_min > 0 ? k->real_min : 0.001);
-    snprintf(high, sizeof high, "%f", k->real_max);
+    snprintf(low, sizeof(low), "%f", k->real_min > 0 ? k->real_min : 0.001);
+    snprintf(high, sizeof(high), "%f", k->real_max);
     assert_right(f, k, low);
     assert_right(f, k, high);
-    snprintf(right, sizeof right, "%.0f", k->real_max);
-    snprintf(low, sizeof low, "%f", k->real_min * 0.99);
-    snprintf(high, sizeof high, "%f", k->real_max * 1.01);
+    snprintf(right, sizeof(right), "%.0f", k->real_max);
+    snprintf(low, sizeof(low), "%f", k->real_min * 0.99);
+    snprintf(high, sizeof(high), "%f", k->real_max * 1.01);
     assert_wrong(f, k, low, right);
     assert_wrong(f, k, high, right);
     assert_wrong(f, k, "nan", right);
@@ -433,7 +433,7 @@ static void check_words(struct fixture *f, const struct ws_config_key *k)
         assert_right(f, k, w->word);
         assert_memory_equal((const char *)struct_of(f, k) + k->offset, w->value, k->size);
     }
-    assert_wrong(f, k, "\"\"", ws_config_words_text(k->words, right, sizeof right));
+    assert_wrong(f, k, "\"\"", ws_config_words_text(k->words, right, sizeof(right)));
     assert_wrong(f, k, "nothing-of-that-kind", right);
 }
 
@@ -447,11 +447,11 @@ static void check_list(struct fixture *f, const struct ws_config_key *k)
     assert_int_equal(sscanf(from, "{%127[^,}]", entry), 1);
     size_t n = strlen(list);
     for (size_t i = 0; i < k->n_max; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", entry);
-    snprintf(list + n, sizeof list - n, "}");
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", entry);
+    snprintf(list + n, sizeof(list) - n, "}");
     assert_right(f, k, list);
-    snprintf(list + n, sizeof list - n, ", %s}", entry);
-    snprintf(right, sizeof right, "more than %zu entries", k->n_max);
+    snprintf(list + n, sizeof(list) - n, ", %s}", entry);
+    snprintf(right, sizeof(right), "more than %zu entries", k->n_max);
     assert_wrong(f, k, list, right);
 }
 

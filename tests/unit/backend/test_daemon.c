@@ -27,7 +27,7 @@ static int setup(void **state)
 {
     static const char conf[] =
         "endpoints = {\"%IPC%\", \"%TCP%\"}\nworkers = 1\ndrain_timeout_s = 5\n";
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f = calloc(1, sizeof(*f));
     wst_daemon_start(&f->d, conf, NULL);
     *state = f;
     return 0;
@@ -53,13 +53,13 @@ static void test_memory_module_launch(void **state)
     uint32_t out[256];
     wst_open(&f->a, NULL, f->d.ipc, true);
     assert_int_equal(f->a.hello->n_devices, 2);
-    assert_int_equal(wst_alloc(&f->a, 0, sizeof out, &va), 0);
+    assert_int_equal(wst_alloc(&f->a, 0, sizeof(out), &va), 0);
     assert_int_equal(wst_load_ptx(&f->a, 1, 0, wst_ptx), 0);
     int fill = wst_kernel_index(&f->a, "fill"), add = wst_kernel_index(&f->a, "add");
     assert_int_not_equal(wst_variable(&f->a, "counter"), 0);
     wst_launch(&f->a, 1, 1, (uint32_t)fill, 4, 64, &(struct fill_params){va, 100}, 12);
     wst_launch(&f->a, 1, 1, (uint32_t)add, 4, 64, &(struct fill_params){va, 1000}, 12);
-    assert_int_equal(wst_read(&f->a, 1, va, out, sizeof out), 0);
+    assert_int_equal(wst_read(&f->a, 1, va, out, sizeof(out)), 0);
     for (uint32_t i = 0; i < 256; i++)
         assert_int_equal(out[i], 1100 + i);
     assert_int_equal(wst_sync_device(&f->a, 0), 0);
@@ -90,7 +90,7 @@ static void check_works(struct wst_client *c, uint64_t va, uint32_t seed)
     uint32_t out[256];
     wst_launch(c, 1, 1, 0, 4, 64, &(struct fill_params){va, seed}, 12);
     wst_launch(c, 1, 1, 1, 4, 64, &(struct fill_params){va, 5}, 12);
-    assert_int_equal(wst_read(c, 1, va, out, sizeof out), 0);
+    assert_int_equal(wst_read(c, 1, va, out, sizeof(out)), 0);
     for (uint32_t i = 0; i < 256; i++)
         assert_int_equal(out[i], seed + 5 + i);
 }
@@ -191,7 +191,7 @@ static void test_pinned_memory_is_seen_by_kernels(void **state)
     assert_int_equal(wst_call(&f->a, WS__COMMAND__C_COPY_SYNC, &c)->error, 0);
     assert_int_equal(((uint32_t *)(map + off))[255], 262);
     uint32_t out[256];
-    assert_int_equal(wst_read(&f->a, 1, va, out, sizeof out), 0);
+    assert_int_equal(wst_read(&f->a, 1, va, out, sizeof(out)), 0);
     assert_int_equal(out[100], 107);
     uint64_t id64 = id;
     wst_post(&f->a, WS__COMMAND__C_HOST_UNMAP, &id64);
@@ -208,18 +208,18 @@ static void test_side_socket_needs_the_token(void **state)
     struct ws_handoff_reply a;
     wst_open(&f->a, NULL, f->d.ipc, true);
     for (int i = 0; i < 4; i++) {
-        int fd = ws_handoff_connect(f->a.hello->handoff_socket), n = (int)sizeof q;
+        int fd = ws_handoff_connect(f->a.hello->handoff_socket), n = (int)sizeof(q);
         assert_true(fd >= 0);
         if (i == 1) /* the right one, but that client has its connection */
-            memcpy(q.token, f->a.hello->token.data, sizeof q.token);
+            memcpy(q.token, f->a.hello->token.data, sizeof(q.token));
         if (i == 2)
             q.kind = WS_HANDOFF_PINNED, q.bytes = 4096; /* without hello */
         if (i == 3)
             n = 7;
         assert_int_equal(ws_packet_send(fd, &q, (size_t)n, -1, 0), 0);
-        ssize_t got = ws_packet_recv(fd, &a, sizeof a, NULL, 0);
-        assert_true(i == 3 ? got == 0 : got == sizeof a && a.error == WS__ERROR__DENIED);
-        assert_true(ws_packet_recv(fd, &a, sizeof a, NULL, 0) <= 0); /* closed */
+        ssize_t got = ws_packet_recv(fd, &a, sizeof(a), NULL, 0);
+        assert_true(i == 3 ? got == 0 : got == sizeof(a) && a.error == WS__ERROR__DENIED);
+        assert_true(ws_packet_recv(fd, &a, sizeof(a), NULL, 0) <= 0); /* closed */
         close(fd);
     }
     assert_int_equal(wst_sync_device(&f->a, 0), 0);
@@ -311,7 +311,7 @@ static void test_never_reads(void **state)
     wst_open(&f->b, NULL, f->d.ipc, true);
     uint64_t vb = prepare(&f->b);
     wst_connect(&f->a, NULL, f->d.ipc);
-    zmq_setsockopt(f->a.sock, ZMQ_RCVHWM, &hwm, sizeof hwm);
+    zmq_setsockopt(f->a.sock, ZMQ_RCVHWM, &hwm, sizeof(hwm));
     zmq_disconnect(f->a.sock, f->d.ipc);
     zmq_connect(f->a.sock, f->d.ipc); /* with that window */
     assert_int_equal(wst_hello(&f->a, true, NULL), 0);
@@ -353,11 +353,11 @@ static void test_garbage_and_giants(void **state)
             wst_open(&c, NULL, f->d.ipc, true);
         else
             wst_connect(&c, NULL, f->d.ipc);
-        for (size_t i = 0; i < sizeof junk; i++)
+        for (size_t i = 0; i < sizeof(junk); i++)
             junk[i] = (uint8_t)rand();
         for (int k = round % 4; k-- > 0;)
-            wst_send_raw(&c, junk, (size_t)(rand() % (int)sizeof junk), true);
-        wst_send_raw(&c, junk, (size_t)(rand() % (int)sizeof junk), false);
+            wst_send_raw(&c, junk, (size_t)(rand() % (int)sizeof(junk)), true);
+        wst_send_raw(&c, junk, (size_t)(rand() % (int)sizeof(junk)), false);
         wst_close(&c, false);
     }
     for (int kind = 0; kind < 2;
@@ -416,7 +416,7 @@ static void test_lane_and_zeromq_keep_order(void **state)
         wst_flush(&f->a);
         wst_launch(&f->a, 1, 1, K_ADD, 1, 64, &(struct fill_params){va, 5}, 12);
         wst_flush(&f->a);
-        assert_int_equal(wst_read(&f->a, 1, va, out, sizeof out), 0);
+        assert_int_equal(wst_read(&f->a, 1, va, out, sizeof(out)), 0);
         assert_int_equal(out[63], i + 5 + 63);
         assert_int_equal(wst_sync_device(&f->a, 0), 0);
     }
@@ -424,10 +424,10 @@ static void test_lane_and_zeromq_keep_order(void **state)
     /* An answer too long for the ring, with short ones around it. */
     static uint8_t big[20000];
     uint64_t more;
-    assert_int_equal(wst_alloc(&f->a, 0, sizeof big, &more), 0);
+    assert_int_equal(wst_alloc(&f->a, 0, sizeof(big), &more), 0);
     for (int i = 0; i < 50; i++) {
         assert_int_equal(wst_sync_device(&f->a, 0), 0);
-        assert_int_equal(wst_read(&f->a, 1, more, big, sizeof big), 0);
+        assert_int_equal(wst_read(&f->a, 1, more, big, sizeof(big)), 0);
         assert_int_equal(wst_sync_device(&f->a, 0), 0);
     }
     assert_true(f->a.ring.n_received >= 50);
@@ -445,7 +445,7 @@ static void test_lane_waits_for_zeromq(void **state)
     uint64_t first = wst_post(&f->a, WS__COMMAND__C_SYNC, &sync);
     uint8_t late[256];
     size_t n = f->a.n_batch;
-    assert_true(n <= sizeof late);
+    assert_true(n <= sizeof(late));
     memcpy(late, f->a.batch, n);
     f->a.n_batch = f->a.n_batch_commands = 0;
     f->a.ring.n_sent = 1; /* as if sent */
@@ -513,7 +513,7 @@ static _Noreturn void hostile(const char *endpoint, unsigned seed)
                     break;
             } else {
                 for (int k = rand() % 64; k; k--)
-                    ((volatile uint8_t *)c.ring.memory)[rand() % sizeof *c.ring.memory] =
+                    ((volatile uint8_t *)c.ring.memory)[rand() % sizeof(*c.ring.memory)] =
                         (uint8_t)rand();
                 s->after = (uint64_t)(rand() % 2);
                 s->bytes = (uint32_t)rand() % 4200;
@@ -646,7 +646,7 @@ static void test_100_clients(void **state)
 {
     struct fixture *f = *state;
     enum { N = 100 };
-    struct wst_client *c = calloc(N, sizeof *c);
+    struct wst_client *c = calloc(N, sizeof(*c));
     void *ctx = zmq_ctx_new();
     uint64_t start = cpu_ns_of(f->d.pid);
     for (int i = 0; i < N; i++) {
@@ -675,10 +675,10 @@ static void test_second_daemon_is_refused(void **state)
     struct fixture *f = *state;
     char command[256];
     const char *program = getenv("WATTSHARED") ? getenv("WATTSHARED") : "backend/wattshared";
-    snprintf(command, sizeof command, "timeout 60 %s --socket %s 2>%s/second", program, f->d.ipc,
+    snprintf(command, sizeof(command), "timeout 60 %s --socket %s 2>%s/second", program, f->d.ipc,
              f->d.dir);
     assert_int_equal(WEXITSTATUS(system(command)), 1);
-    snprintf(command, sizeof command, "grep -q 'another daemon serves' %s/second && rm %s/second",
+    snprintf(command, sizeof(command), "grep -q 'another daemon serves' %s/second && rm %s/second",
              f->d.dir, f->d.dir);
     assert_int_equal(system(command), 0);
     wst_open(&f->a, NULL, f->d.ipc, true); /* the first is as it was */

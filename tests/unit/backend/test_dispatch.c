@@ -27,7 +27,7 @@ static void join(struct wss *w, unsigned peer, int priority)
 {
     wss_hello(w, peer, NULL);
     for (uint32_t d = 0; d < w->peers[peer].n_devices; d++)
-        assert_int_equal(wss_error(w, peer, wss_load(w, peer, MODULE + d, d, PTX, sizeof PTX - 1)),
+        assert_int_equal(wss_error(w, peer, wss_load(w, peer, MODULE + d, d, PTX, sizeof(PTX) - 1)),
                          0);
     ws_client_find(w->server, &w->peers[peer].peer)->work.priority = priority;
     snprintf(ws_client_find(w->server, &w->peers[peer].peer)->work.name, WS_TASK_NAME_BYTES,
@@ -36,7 +36,7 @@ static void join(struct wss *w, unsigned peer, int priority)
 
 static void launch(struct wss *w, unsigned peer, uint64_t mark)
 {
-    wss_launch(w, peer, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, &mark, sizeof mark);
+    wss_launch(w, peer, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, &mark, sizeof(mark));
 }
 
 static struct ws_op *find(struct wss *w, uint64_t mark, unsigned *ret_dev, unsigned *ret_i)
@@ -47,7 +47,7 @@ static struct ws_op *find(struct wss *w, uint64_t mark, unsigned *ret_dev, unsig
             uint64_t m;
             if (op->kind != WS_OPK_LAUNCH)
                 continue;
-            memcpy(&m, op->launch.params, sizeof m);
+            memcpy(&m, op->launch.params, sizeof(m));
             if (m == mark) {
                 if (ret_dev)
                     *ret_dev = d;
@@ -208,9 +208,9 @@ static void copy_in(struct wss *w, unsigned peer, uint64_t va)
     Ws__Copy m = WS__COPY__INIT;
     m.stream = LEGACY;
     m.dst = va;
-    m.bytes = sizeof v;
+    m.bytes = sizeof(v);
     m.bulk = WS__COPY__BULK__INLINE;
-    m.data = (ProtobufCBinaryData){sizeof v, (uint8_t *)&v};
+    m.data = (ProtobufCBinaryData){sizeof(v), (uint8_t *)&v};
     wss_do(w, peer, WS__COMMAND__C_COPY, &m);
 }
 
@@ -346,7 +346,7 @@ static void test_memory_moves_with_the_job(void **state)
     struct wss *w =
         start(2, "fifo", NULL); /* the first GPU that is free, as they are of two kinds */
     wss_hello(w, 0, "1,0");
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
     assert_int_equal(c->contexts[0].gpu->device->index, 1);
     uint64_t va = wss_alloc(w, 0, 0, 4096), other = wss_alloc(w, 0, 0, 4096);
@@ -387,7 +387,7 @@ static void test_real_gpus_move_all(void **state)
     for (unsigned d = 0; d < 2; d++)
         fakedev_set_far(&w->dev[d]);
     wss_hello(w, 0, "1,0");
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
     struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
     uint64_t va[3], empty = w->dev[1].used_bytes;
     struct ws_mapping m;
@@ -419,7 +419,7 @@ static void test_real_gpus_move_all(void **state)
     end(w, va[1] + 16, 10);
 
     wss_hello(w, 1, "small,big");
-    assert_int_equal(wss_error(w, 1, wss_load(w, 1, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+    assert_int_equal(wss_error(w, 1, wss_load(w, 1, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
     struct ws_client *other = ws_client_find(w->server, &w->peers[1].peer);
     uint64_t named = wss_alloc(w, 1, 0, 4096), shared = wss_alloc(w, 1, 0, 4096);
     struct ws_allocation *a = ws_memory_find(other, shared);
@@ -443,10 +443,10 @@ static void test_a_move_is_priced(void **state)
             w->dev[g].base.spec.copy_bytes_per_s = quick ? 1000000000 : 1000000;
         for (unsigned p = 0; p < 2; p++) {
             wss_hello(w, p, "2");
-            assert_int_equal(wss_error(w, p, wss_load(w, p, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+            assert_int_equal(wss_error(w, p, wss_load(w, p, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
             struct ws_task *t = &ws_client_find(w->server, &w->peers[p].peer)->work;
             t->priority = 2 - (int)p;
-            snprintf(t->name, sizeof t->name, "task%u", p);
+            snprintf(t->name, sizeof(t->name), "task%u", p);
         }
         uint64_t va = wss_alloc(w, 1, 0, 4096);
         launch(w, 0, 1);
@@ -540,14 +540,14 @@ static void test_policies_are_exchanged_while_work_waits(void **state)
     launch(w, 0, 1);
     launch(w, 1, 2);
     assert_false(runs(w, 2));
-    assert_int_equal(ws_dispatch_set_policy(w->server, "fifi", NULL, error, sizeof error),
+    assert_int_equal(ws_dispatch_set_policy(w->server, "fifi", NULL, error, sizeof(error)),
                      WS_CONFIG_E_INVALID);
     assert_non_null(strstr(error, "fifi"));
     assert_int_equal(ws_dispatch_set_policy(w->server, "fifo", (const char *const[]){"x=1", NULL},
-                                            error, sizeof error),
+                                            error, sizeof(error)),
                      WS_CONFIG_E_INVALID);
     assert_false(runs(w, 2));
-    assert_int_equal(ws_dispatch_set_policy(w->server, "gcaps", NULL, error, sizeof error), 0);
+    assert_int_equal(ws_dispatch_set_policy(w->server, "gcaps", NULL, error, sizeof(error)), 0);
     wss_turn(w);
     assert_true(runs(w, 2));
     end(w, 1, 10);
@@ -587,7 +587,7 @@ static void test_nonsense_is_seen(void **state)
     ws_sm_set_add(&good.sms, 2);
     ws_sm_set_add(&good.sms, 3);
     struct ws_sm_set taken[1];
-#define OK(p)  (memcpy(taken, none, sizeof taken), ws_dispatch_nonsense(&snap, &(p), taken) == NULL)
+#define OK(p)  (memcpy(taken, none, sizeof(taken)), ws_dispatch_nonsense(&snap, &(p), taken) == NULL)
 #define BAD(p) (!OK(p))
     assert_true(OK(good));
     struct ws_policy_decision p = good;
@@ -618,7 +618,7 @@ static void test_nonsense_is_seen(void **state)
     p.at = NAN;
     assert_true(BAD(p));
     p = good;
-    memcpy(taken, some, sizeof taken);
+    memcpy(taken, some, sizeof(taken));
     assert_null(ws_dispatch_nonsense(&snap, &p, taken));
     assert_non_null(ws_dispatch_nonsense(&snap, &p, taken)); /* its own are taken now */
     p = (struct ws_policy_decision){.kind = WS_DECIDE_RESUME, .n_sm = 1};

@@ -318,9 +318,9 @@ static void test_log(void **state)
     }
     ws_energy_log_close(l, w->server);
     FILE *f = fopen(path, "r");
-    assert_non_null(fgets(text, sizeof text, f));
+    assert_non_null(fgets(text, sizeof(text), f));
     assert_int_equal(strncmp(text, "unix_ms,who,client,", 19), 0);
-    while (fgets(text, sizeof text, f)) {
+    while (fgets(text, sizeof(text), f)) {
         int commas = 0;
         for (char *p = text; *p; p++)
             commas += *p == ',';

@@ -129,7 +129,7 @@ static bool load_all(struct fix *f, unsigned c)
 
 static int setup_with(void **state, uint32_t n_loaders, uint64_t max_insns)
 {
-    struct fix *f = calloc(1, sizeof *f);
+    struct fix *f = calloc(1, sizeof(*f));
     *state = f;
     f->s = softs_new("rtx3070", n_loaders, max_insns);
     for (unsigned c = 0; c < 4; c++) {
@@ -171,7 +171,7 @@ static void give_line(struct fix *f, unsigned c, uint64_t stream, uint32_t n, ui
                                         .grid = {(n + 63) / 64},
                                         .block = {64},
                                         .params = &a,
-                                        .param_bytes = sizeof a});
+                                        .param_bytes = sizeof(a)});
 }
 
 static void check_line(struct fix *f, unsigned c, uint32_t n, uint32_t add)
@@ -248,7 +248,7 @@ static int together(struct fix *f, unsigned n)
     for (unsigned c = 0; c < n; c++)
         jobs[c] = softs_head(f->s, c, 0);
     int r =
-        ws_fused_start(f->s->server, &f->s->server->gpus[0], NULL, jobs, n, f->why, sizeof f->why);
+        ws_fused_start(f->s->server, &f->s->server->gpus[0], NULL, jobs, n, f->why, sizeof(f->why));
     for (unsigned c = 0; !r && c < n; c++)
         softs_let_go(f->s, c);
     return r;
@@ -364,7 +364,7 @@ static void test_streams_of_one_client(void **state)
     struct ws_command *jobs[] = {softs_head(f->s, 0, WS_STREAM_FIRST),
                                  softs_head(f->s, 0, WS_STREAM_FIRST + 1)};
     assert_int_equal(
-        ws_fused_start(f->s->server, &f->s->server->gpus[0], NULL, jobs, 2, f->why, sizeof f->why),
+        ws_fused_start(f->s->server, &f->s->server->gpus[0], NULL, jobs, 2, f->why, sizeof(f->why)),
         0);
     softs_let_go(f->s, 0);
     assert_int_equal(softs_sync(f->s, 0), 0);
@@ -399,7 +399,7 @@ static void test_fence(void **state)
 {
     struct fix *f = *state;
     struct wild_args a = {f->out[0] + 40000, 0xdead, 7}; /* the neighbour's memory */
-    among_others(f, WILD, &a, sizeof a, WS__ERROR__ILLEGAL_ADDRESS,
+    among_others(f, WILD, &a, sizeof(a), WS__ERROR__ILLEGAL_ADDRESS,
                  "outside of its client's memory");
 }
 
@@ -408,7 +408,7 @@ static void test_fence_of_variables(void **state)
     struct fix *f = *state;
     struct ws_module *m = ws_module_find(f->s->clients[2].client, 3);
     struct wild_args a = {m->var_va[0], 0xdead, 0};
-    among_others(f, WILD, &a, sizeof a, WS__ERROR__ILLEGAL_ADDRESS, "outside");
+    among_others(f, WILD, &a, sizeof(a), WS__ERROR__ILLEGAL_ADDRESS, "outside");
     assert_int_equal(*(uint32_t *)variable(f, 2, 3, "counter"), 0);
 }
 
@@ -417,14 +417,14 @@ static void test_fence_of_the_fences(void **state)
 {
     struct fix *f = *state;
     struct wild_args a = {WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096), 0, 0};
-    among_others(f, WILD, &a, sizeof a, WS__ERROR__ILLEGAL_ADDRESS, "outside");
+    among_others(f, WILD, &a, sizeof(a), WS__ERROR__ILLEGAL_ADDRESS, "outside");
 }
 
 static void test_own_memory_passes(void **state)
 {
     struct fix *f = *state;
     struct wild_args a = {f->out[1] + 64, 0xbeef, 19};
-    among_others(f, WILD, &a, sizeof a, 0, NULL);
+    among_others(f, WILD, &a, sizeof(a), 0, NULL);
     const uint32_t *out = softs_host(f->s, 1, f->out[1], 4096);
     for (int k = 0; k < 64; k++)
         assert_int_equal(out[k], k >= 16 && k < 48 ? 0xbeef : 0);
@@ -436,7 +436,7 @@ static void test_hole(void **state)
 {
     struct fix *f = *state;
     struct wild_args a = {f->out[1] + (UINT64_C(1) << 30), 1, 3};
-    among_others(f, WILD, &a, sizeof a, WS__ERROR__ILLEGAL_ADDRESS,
+    among_others(f, WILD, &a, sizeof(a), WS__ERROR__ILLEGAL_ADDRESS,
                  "kernel wild block (3,0,0) thread (0,0,0)");
 }
 
@@ -444,7 +444,7 @@ static void test_trap(void **state)
 {
     struct fix *f = *state;
     uint32_t at = 11;
-    among_others(f, TRAPS, &at, sizeof at, WS__ERROR__TRAP, "kernel traps block (11,0,0)");
+    among_others(f, TRAPS, &at, sizeof(at), WS__ERROR__TRAP, "kernel traps block (11,0,0)");
 }
 
 static void test_misaligned(void **state)
@@ -525,7 +525,7 @@ static void test_random_kills(void **state)
                 give_sum(f, c, 40, 8, 1 + c, 3 + c);
             else if (what[c] == 2)
                 give(f, c, at & 1 ? WILD : TRAPS, 40, 32, at & 1 ? (void *)&a : &at,
-                     at & 1 ? sizeof a : sizeof at);
+                     at & 1 ? sizeof(a) : sizeof(at));
             else if (c == killed)
                 give(f, c, ENDLESS, 30, 32, &f->out[c], 8);
             else
@@ -568,7 +568,7 @@ static void spy(struct fix *f, uint32_t kernel, uint64_t at, Ws__Error want)
     uint64_t a[] = {f->out[1], at};
     hold(f, 2);
     give_line(f, 0, 0, 300, 1234567);
-    give_of(f, 1, 4, kernel, 1, 1, a, sizeof a);
+    give_of(f, 1, 4, kernel, 1, 1, a, sizeof(a));
     if (together(f, 2))
         fail_msg("%s", f->why);
     assert_int_equal(softs_sync(f->s, 0), 0);
@@ -615,7 +615,7 @@ static void printed(struct fix *f, unsigned c, char *to, size_t size)
 {
     uint8_t data[1024];
     uint64_t left, lost;
-    size_t n = ws_output_take(&f->s->clients[c].client->output, data, sizeof data, &left, &lost);
+    size_t n = ws_output_take(&f->s->clients[c].client->output, data, sizeof(data), &left, &lost);
     *to = 0;
     for (size_t at = 0; at < n;) {
         size_t bytes = data[at + 1] | (size_t)data[at + 2] << 8 | (size_t)data[at + 3] << 16;
@@ -634,14 +634,14 @@ static void test_output_goes_to_its_client(void **state)
     for (int own = 1; own >= 0; own--) {
         uint64_t a[] = {0, f->out[0] + 64}, b[] = {0, f->out[own] + 64};
         hold(f, 2);
-        give_of(f, 0, 4, SAYS, 2, 1, a, sizeof a);
-        give_of(f, 1, 4, SAYS, 1, 1, b, sizeof b);
+        give_of(f, 0, 4, SAYS, 2, 1, a, sizeof(a));
+        give_of(f, 1, 4, SAYS, 1, 1, b, sizeof(b));
         assert_int_equal(together(f, 2), 0);
         assert_int_equal(softs_sync(f->s, 0), 0);
         (void)softs_sync(f->s, 1);
-        printed(f, 0, text, sizeof text);
+        printed(f, 0, text, sizeof(text));
         assert_string_equal(text, "zero!\nzero!\n");
-        printed(f, 1, text, sizeof text);
+        printed(f, 1, text, sizeof(text));
         assert_null(strstr(text, "zero"));
         if (own)
             assert_string_equal(text, "one!\n");
@@ -700,7 +700,7 @@ static void test_leader_fence(void **state)
     hold(f, 3);
     for (unsigned c = 0; c < 3; c++) {
         struct wild_args a = {c == 1 ? f->out[2] + 4096 : f->out[c], 0xbeef, 4};
-        give(f, c, WILD, 20, 32, &a, sizeof a);
+        give(f, c, WILD, 20, 32, &a, sizeof(a));
     }
     assert_int_equal(together(f, 3), 0);
     assert_int_equal(softs_sync(f->s, 0), 0);
@@ -744,7 +744,7 @@ static const char *source(const char *name, char *path, size_t size)
 static char *read_source(const char *name)
 {
     char path[600], *text = calloc(1, 1 << 20);
-    FILE *f = fopen(source(name, path, sizeof path), "r");
+    FILE *f = fopen(source(name, path, sizeof(path)), "r");
     if (!f || !fread(text, 1, (1 << 20) - 1, f))
         fail_msg("%s can't be read", path);
     fclose(f);
@@ -766,9 +766,9 @@ static void encrypts(struct fix *f, uint32_t want_shared_bytes)
         for (int k = 0; k < 16; k++)
             key[k] = (uint8_t)(17 * k + 31 * c);
         aes_make_tables(&t[c], key);
-        memcpy(variable(f, c, 9, "aes_t"), &t[c], sizeof t[c]);
+        memcpy(variable(f, c, 9, "aes_t"), &t[c], sizeof(t[c]));
         uint8_t *at = softs_host(f->s, c, f->out[c], 1 << 16);
-        for (size_t k = 0; k < sizeof plain; k++)
+        for (size_t k = 0; k < sizeof(plain); k++)
             plain[k] = at[k] = (uint8_t)(k * 7 + k / 256);
     }
     free(ptx);
@@ -791,7 +791,7 @@ static void encrypts(struct fix *f, uint32_t want_shared_bytes)
     for (unsigned c = 0; c < 3; c++) {
         assert_int_equal(softs_sync(f->s, c), 0);
         aes_cpu_ctr(&t[c], 1000 + c, plain, want, AES_BLOCKS);
-        assert_memory_equal(softs_host(f->s, c, f->out[c], 1 << 16), want, sizeof want);
+        assert_memory_equal(softs_host(f->s, c, f->out[c], 1 << 16), want, sizeof(want));
     }
     const struct ws_fused_code *code;
     const char *why;
@@ -816,7 +816,7 @@ static void test_generated_encryption(void **state)
 static int setup_enterprise(void **state)
 {
     static char path[600];
-    softs_templates = source("templates/enterprise", path, sizeof path);
+    softs_templates = source("templates/enterprise", path, sizeof(path));
     int r = setup(state);
     softs_templates = NULL;
     return r;

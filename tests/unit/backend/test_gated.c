@@ -41,7 +41,7 @@ static void join(struct wss *w, unsigned peer, int priority, bool gated)
     client(w, peer)->work.priority = priority;
     snprintf(client(w, peer)->work.name, WS_TASK_NAME_BYTES, "task%u", peer);
     if (!gated)
-        assert_int_equal(wss_error(w, peer, wss_load(w, peer, MODULE, 0, PTX, sizeof PTX - 1)), 0);
+        assert_int_equal(wss_error(w, peer, wss_load(w, peer, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
 }
 
 static void begin(struct wss *w, unsigned peer, uint32_t device, uint64_t serial)
@@ -79,7 +79,7 @@ static bool may_go(struct wss *w, unsigned peer, uint64_t serial)
 static void launch(struct wss *w, unsigned peer)
 {
     uint64_t mark = peer;
-    wss_launch(w, peer, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, &mark, sizeof mark);
+    wss_launch(w, peer, LEGACY, (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS, &mark, sizeof(mark));
 }
 
 /* How many launches the device has; ends the first. */
@@ -235,13 +235,13 @@ static void test_policies_come_and_go(void **state)
     begin(w, 0, 0, 10);
     assert_true(may_go(w, 0, 10)); /* nothing to decide */
     finish(w, 0, 0, 10, 1000);
-    assert_int_equal(ws_dispatch_set_policy(w->server, "fifo", NULL, error, sizeof error), 0);
+    assert_int_equal(ws_dispatch_set_policy(w->server, "fifo", NULL, error, sizeof(error)), 0);
     wss_turn(w);
     assert_true(told(w, 0, WS_GATE_POLICY_ON) && told(w, 1, WS_GATE_POLICY_ON));
     begin(w, 0, 0, 11);
     begin(w, 1, 0, 12);
     assert_true(may_go(w, 0, 11) && !may_go(w, 1, 12));
-    assert_int_equal(ws_dispatch_set_policy(w->server, "none", NULL, error, sizeof error), 0);
+    assert_int_equal(ws_dispatch_set_policy(w->server, "none", NULL, error, sizeof(error)), 0);
     wss_turn(w);
     assert_true(may_go(w, 1, 12) && told(w, 0, WS_GATE_POLICY_OFF));
     finish(w, 0, 0, 11, 1000);

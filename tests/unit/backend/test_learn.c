@@ -68,14 +68,14 @@ static int setup(void **state)
         {.name = "lost", .unsupported = "for the test"},
     };
     static const struct ws_dmodule_info info = {.n_kernels = 3, .kernels = kernels};
-    struct fixture *x = calloc(1, sizeof *x);
-    snprintf(x->folder, sizeof x->folder, "%s/learn-XXXXXX",
+    struct fixture *x = calloc(1, sizeof(*x));
+    snprintf(x->folder, sizeof(x->folder), "%s/learn-XXXXXX",
              getenv("TMPDIR") && strlen(getenv("TMPDIR")) < 40 ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(x->folder))
         return -1;
-    snprintf(x->path, sizeof x->path, "%s/p.db", x->folder);
+    snprintf(x->path, sizeof(x->path), "%s/p.db", x->folder);
     ws_log_set_level(WS_ERROR);
-    if (ws_ptx_parse(&x->m, ptx, sizeof ptx - 1, "toy.ptx", &x->diags) ||
+    if (ws_ptx_parse(&x->m, ptx, sizeof(ptx) - 1, "toy.ptx", &x->diags) ||
         ws_learn_code_new(&x->code, x->m, &info, 3) || ws_learn_new(&x->l, NULL))
         return -1;
     *state = x;
@@ -366,7 +366,7 @@ static void bad_store(void **state)
     char text[8] = "";
     f = fopen(x->path, "r");
     assert_non_null(f);
-    assert_non_null(fgets(text, sizeof text, f));
+    assert_non_null(fgets(text, sizeof(text), f));
     fclose(f);
     assert_string_equal(text, "no stor");
 }

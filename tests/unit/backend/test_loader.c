@@ -23,7 +23,7 @@ struct fix {
 
 static int setup(void **state)
 {
-    struct fix *f = calloc(1, sizeof *f);
+    struct fix *f = calloc(1, sizeof(*f));
     if (!f)
         return -1;
     pthread_mutex_init(&f->gate, NULL);
@@ -205,8 +205,8 @@ static void test_output(void **state)
     __typeof__(&f->w->peers[0].replies[0]) r =
         &f->w->peers[0].replies[f->w->peers[0].n_replies - 1];
     assert_int_equal(r->seq, seq);
-    assert_int_equal(r->n_data, sizeof want - 1);
-    assert_memory_equal(r->data, want, sizeof want - 1);
+    assert_int_equal(r->n_data, sizeof(want) - 1);
+    assert_memory_equal(r->data, want, sizeof(want) - 1);
     assert_int_equal(r->value, 0);
     seq = wss_do(f->w, 0, WS__COMMAND__C_OUTPUT, NULL);
     assert_int_equal(wss_error(f->w, 0, seq), 0);
@@ -228,7 +228,7 @@ static void test_output_is_bounded(void **state)
     unsigned n = 0, next = 0;
     uint64_t all_lost = 0;
     do {
-        size_t got = ws_output_take(&f, data, sizeof data, &left, &lost);
+        size_t got = ws_output_take(&f, data, sizeof(data), &left, &lost);
         all_lost += lost;
         for (size_t at = 0; at < got; at += 4 + data[at + 1], n++) {
             unsigned v = (unsigned)strtoul((char *)data + at + 4, NULL, 10);
@@ -240,13 +240,13 @@ static void test_output_is_bounded(void **state)
     assert_int_equal(n + all_lost, 100000);
     assert_true(n >= 4096 / 7);
     static char large[1 << 16];
-    memset(large, 'x', sizeof large);
-    ws_output_add(&f, WS_OUTPUT_PRINTF, large, sizeof large); /* more than fits: lost */
-    assert_int_equal(ws_output_take(&f, data, sizeof data, &left, &lost), 0);
+    memset(large, 'x', sizeof(large));
+    ws_output_add(&f, WS_OUTPUT_PRINTF, large, sizeof(large)); /* more than fits: lost */
+    assert_int_equal(ws_output_take(&f, data, sizeof(data), &left, &lost), 0);
     assert_int_equal(lost, 1);
     ws_output_add(&f, WS_OUTPUT_PRINTF, large, 10000); /* fits, but not the reply: cut */
-    assert_int_equal(ws_output_take(&f, data, sizeof data, &left, &lost), sizeof data);
-    assert_int_equal(data[1] | data[2] << 8, sizeof data - 4);
+    assert_int_equal(ws_output_take(&f, data, sizeof(data), &left, &lost), sizeof(data));
+    assert_int_equal(data[1] | data[2] << 8, sizeof(data) - 4);
     ws_output_deinit(&f);
 }
 
@@ -272,7 +272,7 @@ static void test_not_supported_is_counted(void **state)
     assert_int_equal(v[0]->count, 9);
     m.name = name;
     for (int i = 0; i < 200; i++) { /* no client makes it grow without end */
-        snprintf(name, sizeof name, "n%d", i);
+        snprintf(name, sizeof(name), "n%d", i);
         wss_do(f->w, 0, WS__COMMAND__C_NOT_SUPPORTED, &m);
     }
     ws_ledger_message(&c->not_supported, &a, &v, &n);

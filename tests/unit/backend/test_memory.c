@@ -239,8 +239,8 @@ static void test_memory_goes_from_client_to_client(void **state)
     assert_int_equal(share(w, 0, WS__SHARE__WHAT__MEMORY_EXPORT, va + 100, NULL, &seq),
                      WS__ERROR__OK);
     assert_int_equal(wss_value(w, 0, seq), va);
-    memcpy(handle, data_of(w, 0, seq), sizeof handle);
-    memcpy(wrong, handle, sizeof wrong);
+    memcpy(handle, data_of(w, 0, seq), sizeof(handle));
+    memcpy(wrong, handle, sizeof(wrong));
     wrong[0] ^= 1;
     assert_int_equal(share(w, 1, WS__SHARE__WHAT__MEMORY_IMPORT, 0, wrong, &seq),
                      WS__ERROR__INVALID_HANDLE);
@@ -279,7 +279,7 @@ static void test_owner_ends_first(void **state)
     uint64_t seq, va = wss_alloc(w, 0, 0, 4096), there;
     uint8_t handle[WS_SHARE_BYTES];
     share(w, 0, WS__SHARE__WHAT__MEMORY_EXPORT, va, NULL, &seq);
-    memcpy(handle, data_of(w, 0, seq), sizeof handle);
+    memcpy(handle, data_of(w, 0, seq), sizeof(handle));
     assert_int_equal(share(w, 1, WS__SHARE__WHAT__MEMORY_IMPORT, 0, handle, &seq), WS__ERROR__OK);
     there = wss_value(w, 1, seq);
     goodbye(w, 0);
@@ -298,7 +298,7 @@ static void test_event_of_two_clients(void **state)
         w->dev[i].inline_completion = false;
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     assert_int_equal(share(w, 0, WS__SHARE__WHAT__EVENT_EXPORT, 70, NULL, &seq), WS__ERROR__OK);
-    memcpy(handle, data_of(w, 0, seq), sizeof handle);
+    memcpy(handle, data_of(w, 0, seq), sizeof(handle));
     assert_int_equal(share(w, 1, WS__SHARE__WHAT__EVENT_IMPORT, 80, handle, &seq), WS__ERROR__OK);
     assert_int_equal(share(w, 1, WS__SHARE__WHAT__EVENT_IMPORT, 80, handle, &seq),
                      WS__ERROR__INVALID_HANDLE);
@@ -332,7 +332,7 @@ static void test_who_waits_for_anothers_event_may_end_first(void **state)
         w->dev[i].inline_completion = false;
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     assert_int_equal(share(w, 0, WS__SHARE__WHAT__EVENT_EXPORT, 70, NULL, &seq), WS__ERROR__OK);
-    memcpy(handle, data_of(w, 0, seq), sizeof handle);
+    memcpy(handle, data_of(w, 0, seq), sizeof(handle));
     assert_int_equal(share(w, 1, WS__SHARE__WHAT__EVENT_IMPORT, 80, handle, &seq), WS__ERROR__OK);
     wss_fill(w, 0, 1, va, 64, 1);
     wss_record(w, 0, 70, 1);

@@ -18,9 +18,9 @@ static char root[] = "/tmp/wattshare-rapl-XXXXXX";
 static void put(unsigned package, const char *file, const char *text)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/intel-rapl:%u", root, package);
+    snprintf(path, sizeof(path), "%s/intel-rapl:%u", root, package);
     mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/intel-rapl:%u/%s", root, package, file);
+    snprintf(path, sizeof(path), "%s/intel-rapl:%u/%s", root, package, file);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs(text, f);
@@ -60,11 +60,11 @@ static int teardown(void **state)
     (void)state;
     char path[256];
     for (unsigned p = 0; p < 2; p++) {
-        snprintf(path, sizeof path, "%s/intel-rapl:%u/energy_uj", root, p);
+        snprintf(path, sizeof(path), "%s/intel-rapl:%u/energy_uj", root, p);
         unlink(path);
-        snprintf(path, sizeof path, "%s/intel-rapl:%u/max_energy_range_uj", root, p);
+        snprintf(path, sizeof(path), "%s/intel-rapl:%u/max_energy_range_uj", root, p);
         unlink(path);
-        snprintf(path, sizeof path, "%s/intel-rapl:%u", root, p);
+        snprintf(path, sizeof(path), "%s/intel-rapl:%u", root, p);
         rmdir(path);
     }
     return rmdir(root);

@@ -129,7 +129,7 @@ static pid_t peer_begin(int listener, const struct sockaddr_un *a, int end[2], i
     if (!pid) {
         close(end[1]);
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        _exit(connect(fd, (const struct sockaddr *)a, sizeof *a) || read(end[0], &byte, 1) != 0);
+        _exit(connect(fd, (const struct sockaddr *)a, sizeof(*a)) || read(end[0], &byte, 1) != 0);
     }
     close(end[0]);
     *ret_fd = accept(listener, NULL, NULL);
@@ -149,9 +149,9 @@ static void test_peer_gone(void **state)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int end[2], end2[2], fd, fd2, listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(a.sun_path, sizeof a.sun_path, "/tmp/wst-peer-%d", (int)getpid());
+    snprintf(a.sun_path, sizeof(a.sun_path), "/tmp/wst-peer-%d", (int)getpid());
     unlink(a.sun_path);
-    assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(listen(listener, 8), 0);
     pid_t p = peer_begin(listener, &a, end, &fd);
     assert_false(ws_peer_gone(fd, (uint32_t)p));
@@ -382,14 +382,14 @@ static void test_copy_inline_and_in_the_reply(void **state)
     wss_hello(w, 0, NULL);
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     uint8_t data[1000];
-    for (size_t i = 0; i < sizeof data; i++)
+    for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)i;
     Ws__Copy c = WS__COPY__INIT;
     c.stream = 1;
     c.dst = va;
-    c.bytes = sizeof data;
+    c.bytes = sizeof(data);
     c.bulk = WS__COPY__BULK__INLINE;
-    c.data = (ProtobufCBinaryData){sizeof data, data};
+    c.data = (ProtobufCBinaryData){sizeof(data), data};
     wss_do(w, 0, WS__COMMAND__C_COPY, &c);
     c = (Ws__Copy)WS__COPY__INIT;
     c.stream = 1;
@@ -411,7 +411,7 @@ static void test_copies_of_boxes(void **state)
     wss_hello(w, 0, NULL);
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     uint8_t data[60];
-    for (size_t i = 0; i < sizeof data; i++)
+    for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)(i + 1);
     Ws__Copy c = WS__COPY__INIT;
     c.stream = 1;
@@ -422,7 +422,7 @@ static void test_copies_of_boxes(void **state)
     c.dst_pitch = 8;
     c.dst_slice = 100;
     c.bulk = WS__COPY__BULK__INLINE;
-    c.data = (ProtobufCBinaryData){sizeof data, data};
+    c.data = (ProtobufCBinaryData){sizeof(data), data};
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &c)), WS__ERROR__OK);
     c = (Ws__Copy)WS__COPY__INIT; /* the second row of each slice */
     c.stream = 1;
@@ -532,11 +532,11 @@ static void test_cache_is_bounded(void **state)
 {
     struct wss *w = *state;
     char text[3][400];
-    w->server->cache.limit_bytes = sizeof ptx * 2 + 200;
+    w->server->cache.limit_bytes = sizeof(ptx) * 2 + 200;
     wss_hello(w, 0, NULL);
     for (int i = 0; i < 3; i++) {
         uint64_t id = 1;
-        snprintf(text[i], sizeof text[i], "%s// %0*d\n", ptx, 60, i);
+        snprintf(text[i], sizeof(text[i]), "%s// %0*d\n", ptx, 60, i);
         assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, text[i], strlen(text[i]))),
                          WS__ERROR__OK);
         wss_do(w, 0, WS__COMMAND__C_MODULE_UNLOAD, &id);
@@ -559,11 +559,11 @@ static void test_images_wrong(void **state)
     static const uint8_t cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [18] = 190};
     uint8_t sha[32] = {1};
     wss_hello(w, 0, NULL);
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, bad, sizeof bad - 1)),
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, bad, sizeof(bad) - 1)),
                      WS__ERROR__UNSUPPORTED_PTX);
     assert_non_null(strstr(w->peers[0].replies[w->peers[0].n_replies - 1].text, "t.ptx:6"));
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, "hello", 5)), WS__ERROR__INVALID_IMAGE);
-    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, cubin, sizeof cubin)),
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, cubin, sizeof(cubin))),
                      WS__ERROR__NO_BINARY_FOR_GPU);
     assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, UINT64_C(1) << 40, 0, ptx, strlen(ptx))),
                      WS__ERROR__INVALID_HANDLE);

@@ -51,7 +51,7 @@ static void test_journal_entry(void **state)
     char e[1024];
     static const char text[] =
         "client: dropped client=5 pid=77 exe=/bin/x error=3: bad pid=1 a=b=c, X=1 9=2";
-    size_t n = ws_journal_entry(WS_WARN, text, strlen(text), e, sizeof e);
+    size_t n = ws_journal_entry(WS_WARN, text, strlen(text), e, sizeof(e));
     assert_true(n > 0);
     has(e, n, "PRIORITY=4\n");
     has(e, n, "SYSLOG_IDENTIFIER=wattshared\n");
@@ -67,8 +67,8 @@ static void test_journal_entry(void **state)
     assert_null(memmem(e, n, "WATTSHARE_9", 11));
     static const char two[] = "a: b\nPRIORITY=0";
     static const char want[] = "MESSAGE\n\x0f\0\0\0\0\0\0\0a: b\nPRIORITY=0\nPRIORITY=3\n";
-    n = ws_journal_entry(WS_ERROR, two, strlen(two), e, sizeof e);
-    assert_true(n > sizeof want && !memcmp(e, want, sizeof want - 1));
+    n = ws_journal_entry(WS_ERROR, two, strlen(two), e, sizeof(e));
+    assert_true(n > sizeof(want) && !memcmp(e, want, sizeof(want) - 1));
     assert_int_equal(ws_journal_entry(WS_ERROR, two, strlen(two), e, 40),
                      0); /* too small: nothing */
 }
@@ -78,21 +78,21 @@ static void test_journal_socket(void **state)
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char e[1024], stream[64];
     struct stat st;
-    snprintf(a.sun_path, sizeof a.sun_path, "/tmp/ws-journal-%d", (int)getpid());
+    snprintf(a.sun_path, sizeof(a.sun_path), "/tmp/ws-journal-%d", (int)getpid());
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(ws_journal_open("/nowhere/at/all"), -ENOENT);
     assert_int_equal(ws_journal_open(a.sun_path), 0);
     ws_log(WS_INFO, "loop: serving gpus=%d", 2);
-    ssize_t n = recv(fd, e, sizeof e, 0);
+    ssize_t n = recv(fd, e, sizeof(e), 0);
     ws_journal_close();
     ws_log(WS_INFO, "loop: this line goes to the terminal");
     assert_true(n > 0);
     has(e, (size_t)n, "WATTSHARE_GPUS=2\n");
     has(e, (size_t)n, "PRIORITY=6\n");
-    assert_int_equal(recv(fd, e, sizeof e, 0), -1);
+    assert_int_equal(recv(fd, e, sizeof(e), 0), -1);
     fstat(fd, &st);
-    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
              (unsigned long long)st.st_ino);
     setenv("JOURNAL_STREAM", stream, 1);
     assert_true(ws_journal_is(fd));
@@ -114,7 +114,7 @@ static void test_watchdog_environment(void **state)
     assert_int_equal(ws_notify_watchdog_ns(), 1500000000);
     setenv("WATCHDOG_PID", "1", 1);
     assert_int_equal(ws_notify_watchdog_ns(), 0);
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
     setenv("WATCHDOG_PID", pid, 1);
     assert_int_equal(ws_notify_watchdog_ns(), 1500000000);
     setenv("WATCHDOG_USEC", "soon", 1);
@@ -206,10 +206,10 @@ static void test_key_files(void **state)
     char path[64], text[512], pub[41], sec[41];
     struct ws_curve_keys k;
     unsigned line;
-    snprintf(path, sizeof path, "/tmp/ws-key-%d", (int)getpid());
+    snprintf(path, sizeof(path), "/tmp/ws-key-%d", (int)getpid());
     assert_int_equal(zmq_curve_keypair(pub, sec), 0);
     assert_int_equal(ws_curve_read("/nowhere", &k, &line), -ENOENT);
-    snprintf(text, sizeof text, "# mine\n\npublic %s\n  secret   %s\n", pub, sec);
+    snprintf(text, sizeof(text), "# mine\n\npublic %s\n  secret   %s\n", pub, sec);
     write_file(path, text, 0600);
     assert_int_equal(ws_curve_read(path, &k, &line), 0);
     assert_string_equal(k.public_key, pub);
@@ -218,7 +218,7 @@ static void test_key_files(void **state)
     assert_int_equal(ws_curve_read(path, &k, &line), 0); /* a service's group may */
     write_file(path, text, 0604);
     assert_int_equal(ws_curve_read(path, &k, &line), -EPERM);
-    snprintf(text, sizeof text, "public %s\n", pub);
+    snprintf(text, sizeof(text), "public %s\n", pub);
     write_file(path, text, 0644); /* nothing secret in it */
     assert_int_equal(ws_curve_read(path, &k, &line), 0);
     static const char *const wrong[] = {"public x\n", "secret\n", "key 1\n", "public %s more\n",
@@ -248,7 +248,7 @@ static void test_allowed_keys(void **state)
     uint8_t key[WS_CURVE_KEY_BYTES];
     struct ws_access a = WS_ACCESS_NULL;
     struct ws_diags d = WS_DIAGS_NULL;
-    snprintf(path, sizeof path, "/tmp/ws-allowed-%d", (int)getpid());
+    snprintf(path, sizeof(path), "/tmp/ws-allowed-%d", (int)getpid());
     int n = sprintf(text, "# who may\n");
     for (int i = 0; i < 9; i++) {
         zmq_curve_keypair(pub[i], sec);
@@ -282,7 +282,7 @@ static void test_reload(void **state)
     char later[256];
     assert_int_equal(ws_config_init(&live), 0);
     assert_int_equal(ws_config_init(&fresh), 0);
-    ws_reload_apply(&live, &fresh, later, sizeof later);
+    ws_reload_apply(&live, &fresh, later, sizeof(later));
     assert_string_equal(later, "");
     fresh.limits.max_clients = 7;
     fresh.limits.max_message_bytes = 1 << 20;
@@ -292,7 +292,7 @@ static void test_reload(void **state)
     fresh.metrics = strdup("127.0.0.1:1");
     struct ws_user_limits l = {.uid = 3, .max_clients = 4};
     assert_int_equal(ws_access_add(&fresh.access, &l), 0);
-    ws_reload_apply(&live, &fresh, later, sizeof later);
+    ws_reload_apply(&live, &fresh, later, sizeof(later));
     assert_string_equal(later, "metrics, loaders, max_message_bytes");
     assert_int_equal(live.limits.max_clients, 7);
     assert_int_equal(live.limits.max_message_bytes, 4 << 20);
@@ -364,7 +364,7 @@ static void check_page(char *page)
         if (!strncmp(line, "# HELP ", 7)) {
             assert_true(n_samples > 0 || !family[0]); /* no family without samples */
             size_t k = strcspn(line + 7, " ");
-            snprintf(family, sizeof family, "%.*s", (int)k, line + 7);
+            snprintf(family, sizeof(family), "%.*s", (int)k, line + 7);
             assert_true(is_name(family, k) && !strncmp(family, "wattshare_", 10));
             assert_true(strlen(line) > 7 + k + 1);
             for (size_t i = 0; i < n_seen; i++) /* each family once, all in one place */
@@ -375,7 +375,7 @@ static void check_page(char *page)
         } else if (!strncmp(line, "# TYPE ", 7)) {
             size_t k = strlen(family);
             assert_true(!strncmp(line + 7, family, k) && line[7 + k] == ' ');
-            snprintf(type, sizeof type, "%s", line + 8 + k);
+            snprintf(type, sizeof(type), "%s", line + 8 + k);
             bool counter = !strcmp(type, "counter");
             assert_true(counter || !strcmp(type, "gauge"));
             assert_int_equal(counter, k > 6 && !strcmp(family + k - 6, "_total"));
@@ -432,7 +432,7 @@ static void test_metrics_are_bounded(void **state)
     struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
     c->stats.n_kernels = 1;
     for (int i = 0; i < WS_ACCOUNTS_MAX + 88; i++) {
-        snprintf(c->who.task, sizeof c->who.task, "task %d", i);
+        snprintf(c->who.task, sizeof(c->who.task), "task %d", i);
         ws_accounts_ended(c);
     }
     strcpy(c->who.task, "task 0");

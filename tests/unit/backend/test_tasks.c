@@ -94,11 +94,11 @@ static void test_sm_sets(void **state)
     struct ws_sm_set s;
     assert_true(ws_sm_set_parse("7, 0-3,2", &s));
     assert_int_equal(s.n, 5);
-    assert_string_equal(ws_sm_set_text(&s, text, sizeof text), "0-3,7");
+    assert_string_equal(ws_sm_set_text(&s, text, sizeof(text)), "0-3,7");
     for (size_t i = 0; i < WS_ARRAY_SIZE(wrong); i++)
         assert_int_equal(ws_sm_set_parse(wrong[i], &s), i >= 12);
     assert_int_equal(s.n, 256);
-    assert_string_equal(ws_sm_set_text(&s, text, sizeof text), "0-255");
+    assert_string_equal(ws_sm_set_text(&s, text, sizeof(text)), "0-255");
 }
 
 /* ---- in the server ---- */
@@ -183,7 +183,7 @@ static const char ptx[] = PTX_HEAD ".visible .entry k()\n{\nret;\n}\n";
 
 static uint64_t module_and_launch(struct wss *w, unsigned peer, uint32_t device, uint64_t module)
 {
-    assert_int_equal(wss_error(w, peer, wss_load(w, peer, module, device, ptx, sizeof ptx)),
+    assert_int_equal(wss_error(w, peer, wss_load(w, peer, module, device, ptx, sizeof(ptx))),
                      WS__ERROR__OK);
     return wss_launch(w, peer, WS_STREAM_DEFAULT_0 + device, module << WS_FUNCTION_INDEX_BITS, NULL,
                       0);
@@ -271,8 +271,8 @@ static void test_set_task(void **state)
 {
     struct wss *w = *state;
     char huge[200];
-    memset(huge, 'x', sizeof huge - 1);
-    huge[sizeof huge - 1] = 0;
+    memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = 0;
     hello(w, 0, "", NULL, 0);
     set_task(w, 0, "none-such", WS__ERROR__NOT_FOUND);
     set_task(w, 0, "", WS__ERROR__INVALID_VALUE);
@@ -375,7 +375,7 @@ static void test_hellos_that_lie(void **state)
     char *huge = malloc(300000);
     memset(huge, 'x', 299999);
     huge[299999] = 0;
-    const char **env = malloc(5000 * sizeof *env);
+    const char **env = malloc(5000 * sizeof(*env));
     for (int i = 0; i < 5000; i++)
         env[i] = i % 2 ? "=" : "A=B";
     env[0] = huge;

@@ -20,7 +20,7 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f = calloc(1, sizeof(*f));
     *state = f;
     int r = ws_va_pool_init(&f->pool);
     ws_va_init(&f->a, &f->pool);
@@ -130,7 +130,7 @@ static void test_random_against_model(void **state)
     struct fixture *f = *state;
     enum { N = 300 };
     static uint64_t va[N], bytes[N];
-    memset(va, 0, sizeof va);
+    memset(va, 0, sizeof(va));
     srand(3);
     for (int step = 0; step < 20000; step++) {
         int i = rand() % N;

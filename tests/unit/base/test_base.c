@@ -18,12 +18,12 @@ static void test_grow_doubles_and_zeroes(void **state)
 {
     int *v = NULL;
     size_t cap = 0;
-    assert_int_equal(ws_grow((void **)&v, &cap, 3, sizeof *v), 0);
+    assert_int_equal(ws_grow((void **)&v, &cap, 3, sizeof(*v)), 0);
     assert_true(cap >= 3);
     for (size_t i = 0; i < cap; i++)
         assert_int_equal(v[i], 0);
     size_t old = cap;
-    assert_int_equal(ws_grow((void **)&v, &cap, SIZE_MAX / 2, sizeof *v), -ENOMEM);
+    assert_int_equal(ws_grow((void **)&v, &cap, SIZE_MAX / 2, sizeof(*v)), -ENOMEM);
     assert_int_equal(cap, old);
     free(v);
 }

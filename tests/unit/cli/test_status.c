@@ -58,7 +58,7 @@ static void fill_value(const ProtobufCFieldDescriptor *f, void *at)
         *(double *)at = f->id + 0.25;
         break;
     case PROTOBUF_C_TYPE_STRING:
-        snprintf(text, sizeof text, "%s \"of\" /a/\x1b[1m", f->name);
+        snprintf(text, sizeof(text), "%s \"of\" /a/\x1b[1m", f->name);
         if (!(*(char **)at = strdup(text)))
             abort();
         break;
@@ -129,11 +129,11 @@ static void assert_has_lines(const char *text, const char *file)
 {
     char line[1024], path[512];
     const char *dir = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/tests/unit/cli/%s", dir ? dir : ".", file);
+    snprintf(path, sizeof(path), "%s/tests/unit/cli/%s", dir ? dir : ".", file);
     FILE *f = fopen(path, "r");
     if (!f)
         fail_msg("%s cannot be read", path);
-    while (fgets(line, sizeof line, f)) {
+    while (fgets(line, sizeof(line), f)) {
         const char *at = strstr(text, line);
         if (!at) {
             fclose(f);

@@ -30,7 +30,7 @@ const struct ws_ptx_module *double_module(void)
          .space = WS_SP_GLOBAL,
          .size_bytes = 16,
          .init = init,
-         .init_bytes = sizeof init,
+         .init_bytes = sizeof(init),
          .n_init_syms = 1,
          .init_syms = syms},
         {.name = "b", .space = WS_SP_CONST, .size_bytes = 1024},
@@ -41,7 +41,7 @@ const struct ws_ptx_module *double_module(void)
 
 int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
 {
-    struct ws_code *c = ws_alloc(sizeof *c);
+    struct ws_code *c = ws_alloc(sizeof(*c));
     if (!c)
         return -ENOMEM;
     c->kernel = (struct ws_kernel_info){.name = "k",
@@ -66,7 +66,7 @@ const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *
 
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
 {
-    struct ws_blockrun *b = ws_alloc(sizeof *b);
+    struct ws_blockrun *b = ws_alloc(sizeof(*b));
     if (!b)
         return -ENOMEM;
     b->g = g;
@@ -170,7 +170,7 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
         if (b->linear == p->n_insns) {
             int none = 0;
             if (atomic_compare_exchange_strong(&b->g->fault_claimed, &none, 1)) {
-                snprintf(b->g->text, sizeof b->g->text, "illegal address in block %d",
+                snprintf(b->g->text, sizeof(b->g->text), "illegal address in block %d",
                          (int)b->linear);
                 atomic_store(&b->g->stop, WS_DEV_E_ILLEGAL_ADDRESS);
             }

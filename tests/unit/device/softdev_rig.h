@@ -112,7 +112,7 @@ static inline void rig_wait_op(struct rig *f, const struct ws_op *op)
 
 static inline int rig_open(void **state, const struct ws_device_options *o)
 {
-    struct rig *f = ws_alloc(sizeof *f);
+    struct rig *f = ws_alloc(sizeof(*f));
     struct ws_gpu_spec other = rig_spec;
     other.n_sms = 2;
     other.core_mhz *= 2;
@@ -239,7 +239,7 @@ static inline struct ws_op *rig_prepare(struct rig *f, int client, int device, u
                    .grid = {blocks, 1, 1},
                    .block = {256, 1, 1},
                    .params = &f->params[i],
-                   .param_bytes = sizeof p},
+                   .param_bytes = sizeof(p)},
     };
     return &f->op[i];
 }
@@ -273,7 +273,7 @@ static inline void rig_ran_once(struct rig *f, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(f->ran[i], 1);
-    memset(f->ran, 0, sizeof f->ran);
+    memset(f->ran, 0, sizeof(f->ran));
 }
 
 static inline uint32_t rig_random(uint64_t *seed)

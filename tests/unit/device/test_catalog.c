@@ -23,10 +23,10 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = ws_alloc(sizeof *f);
+    struct fixture *f = ws_alloc(sizeof(*f));
     *state = f;
     const char *src = getenv("srcdir");
-    snprintf(f->shipped, sizeof f->shipped, "%s/conf/gpu.d", src ? src : ".");
+    snprintf(f->shipped, sizeof(f->shipped), "%s/conf/gpu.d", src ? src : ".");
     strcpy(f->dir, "/tmp/ws_catalog_XXXXXX");
     return mkdtemp(f->dir) ? 0 : -1;
 }
@@ -96,12 +96,12 @@ static void put_gpu(struct fixture *f, const char *file, const char *name, const
         "dynamic_mw_per_sm = 1326",
     };
     char text[4096];
-    size_t n = (size_t)snprintf(text, sizeof text, "gpu %s {\n", name);
+    size_t n = (size_t)snprintf(text, sizeof(text), "gpu %s {\n", name);
     for (unsigned i = 0; i < WS_ARRAY_SIZE(lines); i++) {
         bool hit = key && !strncmp(lines[i], key, strlen(key)) && lines[i][strlen(key)] == ' ';
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", hit ? swap : lines[i]);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n", hit ? swap : lines[i]);
     }
-    snprintf(text + n, sizeof text - n, "}\n");
+    snprintf(text + n, sizeof(text) - n, "}\n");
     put(f, file, text);
 }
 

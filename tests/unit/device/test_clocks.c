@@ -54,7 +54,7 @@ static void helper_start(struct fixture *f)
     strcpy(at.sun_path, f->socket);
     for (int k = 0; k < 6000; k++) { /* it unlinks the old socket first: who connects is served */
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        bool there = !connect(fd, (struct sockaddr *)&at, sizeof at);
+        bool there = !connect(fd, (struct sockaddr *)&at, sizeof(at));
         close(fd);
         if (there)
             return;
@@ -82,13 +82,13 @@ static void device_new(struct fixture *f, struct ws_device *d, uint32_t index)
 
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f = calloc(1, sizeof(*f));
     strcpy(f->folder, "/tmp/wattshare-clocks.XXXXXX");
     if (!f || !mkdtemp(f->folder))
         return -1;
-    snprintf(f->socket, sizeof f->socket, "%s/s", f->folder);
-    snprintf(f->state, sizeof f->state, "%s/state", f->folder);
-    snprintf(f->log, sizeof f->log, "%s/log", f->folder);
+    snprintf(f->socket, sizeof(f->socket), "%s/s", f->folder);
+    snprintf(f->state, sizeof(f->state), "%s/state", f->folder);
+    snprintf(f->log, sizeof(f->log), "%s/log", f->folder);
     setenv("WS_MOCK_NVML_CLOCKS", f->log, 1);
     unsetenv("WS_MOCK_NVML_FAIL");
     *state = f;
@@ -101,7 +101,7 @@ static int teardown(void **state)
     char command[128];
     if (f->helper)
         helper_end(f, SIGKILL);
-    snprintf(command, sizeof command, "rm -r %s", f->folder);
+    snprintf(command, sizeof(command), "rm -r %s", f->folder);
     int r = system(command);
     free(f);
     return r;
@@ -113,7 +113,7 @@ static const char *told(struct fixture *f)
     static char text[2048];
     text[0] = 0;
     FILE *r = fopen(f->log, "r");
-    for (char line[64]; r && fgets(line, sizeof line, r);) {
+    for (char line[64]; r && fgets(line, sizeof(line), r);) {
         line[strcspn(line, "\n")] = 0;
         strcat(strcat(text, line), "; ");
     }
@@ -128,7 +128,7 @@ static void told_at_last(struct fixture *f, const char *want)
 {
     char all[2048] = "";
     for (int k = 0; k < 6000 && !strstr(all, want); k++) {
-        strncat(all, told(f), sizeof all - strlen(all) - 1);
+        strncat(all, told(f), sizeof(all) - strlen(all) - 1);
         usleep(10000);
     }
     assert_non_null(strstr(all, want));
@@ -162,7 +162,7 @@ static void test_steps(void **state)
         near(is.memory, 1);
         near(is.volt, 0.9); /* the GPU's own affair */
         assert_true(f->a.clocked);
-        snprintf(line, sizeof line, "core %u %u; ", rows[k].mhz, rows[k].mhz);
+        snprintf(line, sizeof(line), "core %u %u; ", rows[k].mhz, rows[k].mhz);
         assert_non_null(strstr(told(f), line));
     }
     struct ws_device_clocks is = set(&f->a, 0.6, 0.7, 0);
@@ -222,7 +222,7 @@ static void test_helper_killed(void **state)
     device_new(f, &f->a, 0);
     set(&f->a, 0.5, 1, 0);
     helper_end(f, SIGKILL);
-    snprintf(path, sizeof path, "%s/a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0.gpu", f->state);
+    snprintf(path, sizeof(path), "%s/a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0.gpu", f->state);
     assert_int_equal(stat(path, &st), 0);
     (void)told(f);
     helper_start(f); /* the next one undoes it */
@@ -233,7 +233,7 @@ static void test_helper_killed(void **state)
     set(&f->a, 0.5, 1, 0);
     helper_end(f, SIGKILL);
     (void)told(f);
-    snprintf(command, sizeof command,
+    snprintf(command, sizeof(command),
              "backend/wattshare-clocks --state %s --nvml $PWD/tests/mock/libnvidia-ml.so.1 --reset",
              f->state);
     assert_int_equal(system(command), 0); /* as the unit does */
@@ -284,15 +284,15 @@ static void test_messages_that_are_none(void **state)
     strcpy(at.sun_path, f->socket);
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
         assert_int_equal(send(fd, bytes, sizes[k], 0), (ssize_t)sizes[k]);
-        assert_true(recv(fd, back, sizeof back, 0) <= 0);
+        assert_true(recv(fd, back, sizeof(back), 0) <= 0);
         close(fd);
     }
     int idle[64]; /* more than it takes */
     for (int k = 0; k < 64; k++) {
         idle[k] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(idle[k], (struct sockaddr *)&at, sizeof at), 0);
+        assert_int_equal(connect(idle[k], (struct sockaddr *)&at, sizeof(at)), 0);
     }
     (void)told(f);
     set(&f->a, 0.6, 1, 0);

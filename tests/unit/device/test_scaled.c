@@ -128,7 +128,7 @@ static void test_ties_in_order_of_submission(void **state)
     for (int i = 0; i < 20; i++) {
         struct ws_op *op = rig_prepare(f, i & 1, i & 1, 1, rig_work(f));
         op->kind = WS_OPK_FILL; /* nothing to fill: ends where it begins */
-        memset(&op->fill, 0, sizeof op->fill);
+        memset(&op->fill, 0, sizeof(op->fill));
         op->fill.value_bytes = 4;
         op->ready_ns = at;
         ws_device_submit(f->device[i & 1], op);

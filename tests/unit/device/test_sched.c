@@ -78,7 +78,7 @@ static int open_with(struct fixture *f, struct ws_device_options o)
 
 static int setup_with(void **state, struct ws_device_options o)
 {
-    struct fixture *f = ws_alloc(sizeof *f);
+    struct fixture *f = ws_alloc(sizeof(*f));
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->cond, NULL);
     *state = f;
@@ -135,7 +135,7 @@ static struct ws_op *op_launch(struct fixture *f, int client, uint32_t blocks,
                    .grid = {blocks, 1, 1},
                    .block = {256, 1, 1},
                    .params = &f->params[i],
-                   .param_bytes = sizeof p},
+                   .param_bytes = sizeof(p)},
     };
     return &f->op[i];
 }
@@ -378,8 +378,8 @@ static void test_wrong_launches(void **state)
     for (unsigned i = 0; i < WS_ARRAY_SIZE(rows); i++) {
         print_message("  %s\n", rows[i].description);
         struct ws_op *op = op_launch(f, 0, 1, (struct double_params){.kind = DOUBLE_WORK});
-        memcpy(op->launch.grid, rows[i].grid, sizeof rows[i].grid);
-        memcpy(op->launch.block, rows[i].block, sizeof rows[i].block);
+        memcpy(op->launch.grid, rows[i].grid, sizeof(rows[i].grid));
+        memcpy(op->launch.block, rows[i].block, sizeof(rows[i].block));
         op->launch.shared_bytes = rows[i].shared_bytes;
         op->launch.param_bytes = rows[i].param_bytes;
         op->launch.kernel = rows[i].kernel;

@@ -168,18 +168,18 @@ static int client_new(struct fixture *f, int i)
 
 static int setup_clock(void **state, uint64_t max_insns, enum ws_device_clock clock)
 {
-    struct fixture *f = ws_alloc(sizeof *f);
+    struct fixture *f = ws_alloc(sizeof(*f));
     struct ws_diags diags = WS_DIAGS_NULL;
     *state = f;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->cond, NULL);
     const char *dir = getenv("srcdir");
     char path[512];
-    snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
+    snprintf(path, sizeof(path), "%s/conf/gpu.d", dir ? dir : ".");
     struct ws_device_options o = {.clock = clock, .n_workers = 2, .max_kernel_insns = max_insns};
     int r =
         ws_catalog_load(&f->catalog, path, NULL) ||
-        ws_ptx_parse(&f->ptx, ptx, sizeof ptx - 1, "test.ptx", &diags) ||
+        ws_ptx_parse(&f->ptx, ptx, sizeof(ptx) - 1, "test.ptx", &diags) ||
         ws_device_open_soft(&f->device[0], ws_catalog_find(&f->catalog, "rtx3070"), 0, &o, NULL) ||
         ws_device_open_soft(&f->device[1], ws_catalog_find(&f->catalog, "t400"), 1, &o, NULL) ||
         ws_device_module_load(f->device[0], f->ptx, &f->module, &diags) || client_new(f, 0) ||
@@ -380,11 +380,11 @@ static void test_initialisers(void **state)
     uint32_t sparse[100];
     uint8_t packed[4];
     uint64_t table = VARS_VA + 1 * 512;
-    copy(f, 0, 0, NULL, sparse, VARS_VA + 5 * 512, sizeof sparse);
+    copy(f, 0, 0, NULL, sparse, VARS_VA + 5 * 512, sizeof(sparse));
     assert_int_equal(sparse[0], 7);
     for (int i = 1; i < 100; i++)
         assert_int_equal(sparse[i], 0);
-    copy(f, 0, 0, NULL, packed, VARS_VA + 6 * 512, sizeof packed);
+    copy(f, 0, 0, NULL, packed, VARS_VA + 6 * 512, sizeof(packed));
     assert_int_equal(packed[0], 1);
     assert_int_equal(packed[1], (table + 2) & 0xff);
     assert_int_equal(packed[2], table >> 8 & 0xff);
@@ -435,7 +435,7 @@ static void test_cooperative_grid_barrier(void **state)
         wait_op(f, op);
         ok(op);
         uint32_t v[46 * 12];
-        copy(f, 0, 0, NULL, v, A, sizeof v);
+        copy(f, 0, 0, NULL, v, A, sizeof(v));
         for (int i = 0; i < 46 * 12; i++)
             assert_int_equal(v[i], 46 * 12);
     }
@@ -579,9 +579,9 @@ static void test_box_copies(void **state)
         SLICE_B = 300107
     };
     static uint8_t got[D * SLICE_B], src[D * SLICE_A];
-    for (size_t i = 0; i < sizeof src; i++)
+    for (size_t i = 0; i < sizeof(src); i++)
         src[i] = (uint8_t)(i * 2654435761u >> 13);
-    copy(f, 0, A, src, NULL, 0, sizeof src);
+    copy(f, 0, A, src, NULL, 0, sizeof(src));
     struct ws_op *op = &f->op[f->n_ops++];
     *op = (struct ws_op){.kind = WS_OPK_COPY,
                          .space = f->space[0],
@@ -683,7 +683,7 @@ static void test_ended_part_stays_ended(void **state)
 {
     struct fixture *f = *state;
     enum { THREADS = 64, BLOCKS = N / THREADS };
-    struct ws_launch_parts *p = ws_alloc(sizeof *p + 2 * sizeof p->part[0]);
+    struct ws_launch_parts *p = ws_alloc(sizeof(*p) + 2 * sizeof(p->part[0]));
     uint32_t *v = (uint32_t *)f->c, ran[2] = {0}, tries = 0;
     struct ws_op *op;
     do { /* until some is left */

@@ -25,7 +25,7 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = ws_alloc(sizeof *f);
+    struct fixture *f = ws_alloc(sizeof(*f));
     *state = f;
     return ws_space_new(&f->s);
 }
@@ -235,7 +235,7 @@ struct joint {
 
 static int joint_setup(void **state)
 {
-    struct joint *j = ws_alloc(sizeof *j);
+    struct joint *j = ws_alloc(sizeof(*j));
     *state = j;
     return ws_space_new(&j->a) || ws_space_new(&j->b) ||
            ws_space_map_host(j->a, 0x1000, 256, j->of_a) ||

@@ -21,11 +21,11 @@ struct fixture {
 
 static int setup(void **state)
 {
-    struct fixture *f = ws_alloc(sizeof *f);
+    struct fixture *f = ws_alloc(sizeof(*f));
     *state = f;
     const char *dir = getenv("srcdir");
     char path[512];
-    snprintf(path, sizeof path, "%s/conf/gpu.d", dir ? dir : ".");
+    snprintf(path, sizeof(path), "%s/conf/gpu.d", dir ? dir : ".");
     if (ws_catalog_load(&f->catalog, path, NULL))
         return -1;
     f->spec = *ws_catalog_find(&f->catalog, "rtx3070");

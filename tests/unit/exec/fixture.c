@@ -136,7 +136,7 @@ void fix_deinit(struct fix *f)
 
 int fix_setup(void **state)
 {
-    struct fix *f = calloc(1, sizeof *f);
+    struct fix *f = calloc(1, sizeof(*f));
     fix_init(f);
     *state = f;
     return 0;
@@ -176,7 +176,7 @@ int fix_load(struct fix *f, const char *ptx)
     for (uint32_t k = 0; k < n_kernels; k++)
         if (info[k].unsupported)
             return info[k].unsupported_code;
-    f->var_va = calloc(f->m->n_vars + 1, sizeof *f->var_va);
+    f->var_va = calloc(f->m->n_vars + 1, sizeof(*f->var_va));
     for (uint32_t k = 0; k < f->m->n_vars; k++) {
         const struct ws_ptx_var *v = &f->m->vars[k];
         if ((v->space != WS_SP_GLOBAL && v->space != WS_SP_CONST) || !v->size_bytes)
@@ -293,7 +293,7 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
     for (unsigned k = 0; k < width; k++)
         ws_blockrun_free(b[k]);
     f->error = (enum ws_dev_error)g.stop;
-    memcpy(f->text, g.text, sizeof f->text);
+    memcpy(f->text, g.text, sizeof(f->text));
     return f->error;
 }
 

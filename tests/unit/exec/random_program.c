@@ -186,7 +186,7 @@ static void *node(struct rnd_program *p, size_t bytes)
 {
     if (p->n_nodes == p->cap_nodes) {
         p->cap_nodes = p->cap_nodes ? 2 * p->cap_nodes : 256;
-        p->nodes = realloc(p->nodes, p->cap_nodes * sizeof *p->nodes);
+        p->nodes = realloc(p->nodes, p->cap_nodes * sizeof(*p->nodes));
     }
     void *n = calloc(1, bytes);
     if (!p->nodes || !n)
@@ -264,13 +264,13 @@ static uint64_t number(struct rnd_program *p)
 {
     static const uint32_t edges[] = {
         0, 1, 2, 3, 7, 31, 32, 33, 0x7f, 0x80, 0xff, 0x8000, 0x7fffffff, 0x80000000, 0xffffffff};
-    return pick(p, 2) ? edges[pick(p, sizeof edges / sizeof *edges)]
+    return pick(p, 2) ? edges[pick(p, sizeof(edges) / sizeof(*edges))]
                       : (uint32_t)rnd_next(&p->state);
 }
 
 static struct expr *expression(struct rnd_program *p, enum type type, unsigned depth)
 {
-    struct expr *e = node(p, sizeof *e);
+    struct expr *e = node(p, sizeof(*e));
     enum type t[3];
     e->type = type;
     if (depth == 0 || pick(p, 5) == 0) {
@@ -294,8 +294,8 @@ static struct cond condition(struct rnd_program *p)
     struct cond c = {.how = pick(p, 12), .a = expression(p, T_I, 1), .b = expression(p, T_I, 1)};
     if (pick(p, 3) == 0) { /* more often by halves than equality of random numbers is */
         c.how = pick(p, 2);
-        struct expr *e = node(p, sizeof *e), *one = node(p, sizeof *one),
-                    *zero = node(p, sizeof *zero);
+        struct expr *e = node(p, sizeof(*e)), *one = node(p, sizeof(*one)),
+                    *zero = node(p, sizeof(*zero));
         *one = (struct expr){.op = E_IMM, .imm = 1u << pick(p, 3)};
         *zero = (struct expr){.op = E_IMM};
         *e = (struct expr){.op = E_AND, .k = {c.a, one}};
@@ -314,7 +314,7 @@ static struct stmt *statements(struct rnd_program *p, unsigned n, struct place a
 
 static struct stmt *statement(struct rnd_program *p, struct place at)
 {
-    struct stmt *s = node(p, sizeof *s);
+    struct stmt *s = node(p, sizeof(*s));
     unsigned r = pick(p, 100);
     s->what = at.in_func            ? (r < 60   ? S_SET
                                        : r < 80 ? S_IF
@@ -372,7 +372,7 @@ static struct stmt *statements(struct rnd_program *p, unsigned n, struct place a
 
 struct rnd_program *rnd_new(uint64_t seed)
 {
-    struct rnd_program *p = calloc(1, sizeof *p);
+    struct rnd_program *p = calloc(1, sizeof(*p));
     if (!p)
         abort();
     p->state = seed;
@@ -424,7 +424,7 @@ struct name {
 static struct name name(const char *prefix, unsigned n)
 {
     struct name r;
-    snprintf(r.s, sizeof r.s, "%%%s%u", prefix, n);
+    snprintf(r.s, sizeof(r.s), "%%%s%u", prefix, n);
     return r;
 }
 static struct name temp(struct rnd_program *p, enum type t)
@@ -568,7 +568,7 @@ static struct name print_expr(struct rnd_program *p, const struct expr *e)
     if (e->op == E_REG)
         return reg(e->type, e->reg);
     if (e->op == E_IMM) {
-        snprintf(n.s, sizeof n.s, "0x%llx", (unsigned long long)e->imm);
+        snprintf(n.s, sizeof(n.s), "0x%llx", (unsigned long long)e->imm);
         return n;
     }
     n = temp(p, e->type);
@@ -756,7 +756,7 @@ static void print_stmt(struct rnd_program *p, const struct stmt *s, int mask, un
         char guard[40] = "";
         if (s->guarded) {
             c = print_cond(p, &s->c);
-            snprintf(guard, sizeof guard, "@%s%s ", s->sub & 1 ? "!" : "", c.s);
+            snprintf(guard, sizeof(guard), "@%s%s ", s->sub & 1 ? "!" : "", c.s);
         }
         print_to(p, s->a, reg(s->type, s->reg).s, guard);
         break;
@@ -979,7 +979,7 @@ const char *rnd_ptx(struct rnd_program *p)
         char head[128];
         size_t from = p->len;
         print_body(p, p->func[k], NO_MASK, 0);
-        snprintf(head, sizeof head,
+        snprintf(head, sizeof(head),
                  ".func (.param .b32 ret) func%u(.param .b32 a, .param .b32 b)\n", k);
         print_around(p, from, head,
                      "    ld.param.b32 %r0, [a];\n    ld.param.b32 %r1, [b];\n    mov.b32 %r2, "
@@ -1645,7 +1645,7 @@ static void run(struct block *b, const struct stmt *s, const bool *start)
 void rnd_evaluate(const struct rnd_program *p, unsigned blocks, unsigned threads,
                   const struct rnd_memory *m)
 {
-    struct thread *t = calloc(threads, sizeof *t);
+    struct thread *t = calloc(threads, sizeof(*t));
     if (!t)
         abort();
     for (unsigned c = 0; c < blocks; c++) {

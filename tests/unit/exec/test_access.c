@@ -215,7 +215,7 @@ static void test_bounds(void **state)
                         fail_msg("%s, case %u, lane %u, idle %u: %d: %s", kernels[k].name, n, lane,
                                  idle, e, f->text);
                     char who[32];
-                    snprintf(who, sizeof who, "thread (%u,0,0)", lane);
+                    snprintf(who, sizeof(who), "thread (%u,0,0)", lane);
                     if (e != WS_DEV_OK && !strstr(f->text, who))
                         fail_msg("%s: not said of lane %u: %s", kernels[k].name, lane, f->text);
                 }

@@ -186,7 +186,7 @@ static void test_within_the_stated_error(void **state)
                 in[8 * i] = (float)((double)i * (1300.0 / N) - 81);
             for (; ops[k].specials[n].x || ops[k].specials[n].want; n++)
                 in[n] = from_bits(ops[k].specials[n].x);
-            snprintf(name, sizeof name, "k%u", k);
+            snprintf(name, sizeof(name), "k%u", k);
             fix_run(&f, &(struct launch){
                             .kernel = name, .grid = {N / 256}, .block = {256}, .params = va});
             bad += check_op(&ops[k], isas[v], in, out);

@@ -175,7 +175,7 @@ static void test_bulk_reductions(void **state)
         char ptx[2048], body[1024];
         fix_init(&f);
         /* a word of 5 in out, of 12 in shared memory; as floats, as the low words of 64 bits, as two halves 1.0 and 2.0 */
-        snprintf(body, sizeof body,
+        snprintf(body, sizeof(body),
                  "mov.u32 %%r0, s; mad.lo.u32 %%r1, %%t, 4, %%r0; and.b32 %%r4, %%t, %d; mov.u32 "
                  "%%r2, %s; mov.u32 %%r3, %s;\n"
                  "setp.ne.u32 %%q2, %%r4, 0; selp.b32 %%r2, 0, %%r2, %%q2; selp.b32 %%r3, 0, %%r3, "
@@ -194,7 +194,7 @@ static void test_bulk_reductions(void **state)
                  ops[k].word);
         static const char around[] = KERNEL("BODY");
         const char *at = strstr(around, "BODY");
-        snprintf(ptx, sizeof ptx, "%.*s%s%s", (int)(at - around), around, body, at + 4);
+        snprintf(ptx, sizeof(ptx), "%.*s%s%s", (int)(at - around), around, body, at + 4);
         uint32_t *out = run(&f, ptx, 16, WS_DEV_OK);
         for (uint32_t t = 0; t < 16; t++) {
             float v;

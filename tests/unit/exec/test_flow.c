@@ -483,7 +483,7 @@ static void test_faults(void **state)
     f->max_warp_insns = 1000000;
     for (size_t k = 0; k < WS_ARRAY_SIZE(faults); k++) {
         char ptx[4096];
-        snprintf(ptx, sizeof ptx,
+        snprintf(ptx, sizeof(ptx),
                  "%s.visible .entry k(.param .u64 out)\n{\n.reg .pred %%p<10>; .reg .b16 %%h<10>; "
                  ".reg .b32 %%r<40>; .reg .b64 %%rd<20>;\n"
                  "ld.param.u64 %%rd0, [out]; mov.u32 %%r0, %%tid.x; mul.wide.u32 %%rd2, %%r0, 4; "
@@ -527,7 +527,7 @@ static char printed[4096];
 static void keep_text(void *arg, enum ws_output to, const char *text, size_t n)
 {
     size_t at = strlen(printed);
-    if (n < sizeof printed - at)
+    if (n < sizeof(printed) - at)
         memcpy(printed + at, text, n), printed[at + n] = 0;
 }
 static void test_printf(void **state)
@@ -535,12 +535,12 @@ static void test_printf(void **state)
     struct fix *f = *state;
     char ptx[4096], bytes[512] = "", *p = bytes;
     static const char format[] = "%d|%5.2f|%-4u|%s|%c|%llx|%%|%n%p\n", str[] = "hey";
-    for (size_t k = 0; k < sizeof format; k++)
+    for (size_t k = 0; k < sizeof(format); k++)
         p += sprintf(p, "%s%d", k ? ", " : "", format[k]);
-    snprintf(ptx, sizeof ptx,
+    snprintf(ptx, sizeof(ptx),
              "%s.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global "
              ".align 1 .b8 fmt[%zu] = {%s}; .global .align 1 .b8 str[4] = {%d, %d, %d, 0};\n",
-             HEAD, sizeof format, bytes, str[0], str[1], str[2]);
+             HEAD, sizeof(format), bytes, str[0], str[1], str[2]);
     strcat(
         ptx,
         KERNEL(".local .align 8 .b8 depot[64]; setp.gt.u32 %p1, %r0, 1; @%p1 bra OUT;\n"

@@ -22,7 +22,7 @@ struct forms {
 static void check_form(struct forms *s, const char *insn, bool refuse)
 {
     char ptx[2048];
-    snprintf(ptx, sizeof ptx,
+    snprintf(ptx, sizeof(ptx),
              ".version %s\n.target %s\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
              ".reg .pred %%p<4>; .reg .b8 %%b<4>; .reg .b16 %%h<8>; .reg .b32 %%r<10>;\n"
              ".reg .b64 %%x<10>; %s\n%s\nret;\n}\n",
@@ -86,14 +86,14 @@ static void test_every_form_is_accepted(void **state)
     const char *only = getenv("WS_FORMS_ONLY");
     FILE *in = fopen(WS_SRCDIR "/tests/ptx/forms.txt", "r");
     assert_non_null(in);
-    while (fgets(line, sizeof line, in)) {
+    while (fgets(line, sizeof(line), in)) {
         line[strcspn(line, "\n")] = '\0';
         if (line[0] == '\0' || line[0] == '#')
             continue;
         if (line[0] == '=')
-            snprintf(s.version, sizeof s.version, "%.7s", line + 2);
+            snprintf(s.version, sizeof(s.version), "%.7s", line + 2);
         else if (line[0] == '>')
-            snprintf(s.target, sizeof s.target, "%.15s", line + 2);
+            snprintf(s.target, sizeof(s.target), "%.15s", line + 2);
         else if (!only || strstr(line, only))
             expand(&s, line + (line[0] == '-'), out, 0, line[0] == '-');
     }

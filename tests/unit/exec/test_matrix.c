@@ -182,7 +182,7 @@ static void wmma_case(const struct wmma *w, bool a_col, bool b_col, bool d_col)
                      : !strcmp(w->c, "f32") ? "g"
                                             : "s";
     unsigned sa = 256, sb = 256, sc = 64;
-    snprintf(ptx, sizeof ptx,
+    snprintf(ptx, sizeof(ptx),
              ".version 7.8\n.target sm_90\n.address_size 64\n"
              ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)\n{\n"
              ".reg .b32 %%a<8>, %%b<8>, %%r<8>, %%s<8>, %%w<4>; .reg .f32 %%f<8>, %%g<8>;\n"
@@ -366,7 +366,7 @@ static void mma_case(const struct mma *w)
                                                      : "b32",
                               r * (wide ? 8 : 4), r);
     snprintf(
-        ptx, sizeof ptx,
+        ptx, sizeof(ptx),
         ".version 8.4\n.target sm_90\n.address_size 64\n"
         ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd)\n{\n"
         ".reg .%s %%a<8>, %%b<8>; .reg .%s %%c<8>; .reg .%s %%d<8>; .reg .b64 %%p<4>, %%q<4>, %%o; "

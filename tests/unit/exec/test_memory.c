@@ -38,7 +38,7 @@ static void run(struct state *s, const char *body, unsigned threads)
 }
 static int setup(void **state)
 {
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = calloc(1, sizeof(*s));
     fix_init(&s->f);
     s->va = fix_alloc(&s->f, 4096);
     s->h = fix_host(&s->f, s->va);
@@ -70,7 +70,7 @@ static void test_128_bits_through_every_space(void **state)
         "ld.relaxed.cta.shared.b128 %q2, [%r3]; st.release.gpu.global.b128 [%x1+1024], %q2;\n"
         "ld.const.b128 %q3, [fixed]; st.b128 [%x1+2048], %q3;\n",
         32);
-    assert_memory_equal(s->h + 1024, want, sizeof want);
+    assert_memory_equal(s->h + 1024, want, sizeof(want));
     for (unsigned k = 0; k < 32 * 16; k++)
         assert_int_equal(s->h[2048 + k], k % 16 + 1);
 }
@@ -121,7 +121,7 @@ static void test_narrow_loads_extend(void **state)
         32);
     for (unsigned k = 0; k < 32; k++) {
         uint8_t in[128 + 4];
-        for (unsigned n = 0; n < sizeof in; n++)
+        for (unsigned n = 0; n < sizeof(in); n++)
             in[n] = (uint8_t)(n * 37);
         int32_t *o = (int32_t *)(void *)(s->h + 1024 + 32 * k), sum = 0;
         for (unsigned n = 0; n < 4; n++)

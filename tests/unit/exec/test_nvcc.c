@@ -23,9 +23,9 @@ static uint32_t next(void)
 
 static int setup(void **state)
 {
-    struct fix *f = calloc(1, sizeof *f);
+    struct fix *f = calloc(1, sizeof(*f));
     char path[512], *text;
-    snprintf(path, sizeof path, WS_SRCDIR "/tests/ptx_run/kernels.%s.ptx", variant);
+    snprintf(path, sizeof(path), WS_SRCDIR "/tests/ptx_run/kernels.%s.ptx", variant);
     FILE *file = fopen(path, "r");
     if (!file)
         return -1;
@@ -76,10 +76,10 @@ static void test_bitonic(void **state)
     unsigned *v = fix_host(f, data), want[512];
     for (int i = 0; i < 512; i++)
         v[i] = next();
-    memcpy(want, v, sizeof want);
+    memcpy(want, v, sizeof(want));
     qsort(want, 512, 4, by_value);
     launch(f, "bitonic", 1, 256, &data);
-    assert_memory_equal(v, want, sizeof want);
+    assert_memory_equal(v, want, sizeof(want));
 }
 
 static void test_histogram(void **state)
@@ -95,7 +95,7 @@ static void test_histogram(void **state)
         int n;
     } p = {in, out, N};
     launch(f, "histogram", 4, 96, &p);
-    assert_memory_equal(fix_host(f, out), want, sizeof want);
+    assert_memory_equal(fix_host(f, out), want, sizeof(want));
 }
 
 static unsigned rotl8(unsigned v)
@@ -129,7 +129,7 @@ static void test_tables(void **state)
         int rounds;
     } p = {data, keys, 10};
     launch(f, "tables", 2, 128, &p);
-    assert_memory_equal(v, want, sizeof want);
+    assert_memory_equal(v, want, sizeof(want));
 }
 
 static double cnd(double d)
@@ -324,7 +324,7 @@ int main(void)
             setenv("WS_SOFT_ISA", isas[v], 1);
             if (strcmp(ws_exec_isa(), isas[v]) != 0)
                 continue; /* the processor lacks it */
-            snprintf(name, sizeof name, "%s, %s", variant, isas[v]);
+            snprintf(name, sizeof(name), "%s, %s", variant, isas[v]);
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, fix_teardown)
             const struct CMUnitTest tests[] = {
                 T(test_reduce),        T(test_bitonic),     T(test_histogram), T(test_tables),

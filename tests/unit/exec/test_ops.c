@@ -214,13 +214,13 @@ struct row {
         TB b;                                                                                      \
         TC c;                                                                                      \
         TD d;                                                                                      \
-        memcpy(&a, pa, sizeof a);                                                                  \
-        memcpy(&b, pb, sizeof b);                                                                  \
-        memcpy(&c, pc, sizeof c);                                                                  \
+        memcpy(&a, pa, sizeof(a));                                                                 \
+        memcpy(&b, pb, sizeof(b));                                                                 \
+        memcpy(&c, pc, sizeof(c));                                                                 \
         (void)b;                                                                                   \
         (void)c;                                                                                   \
         d = (TD)(expr);                                                                            \
-        memcpy(pd, &d, sizeof d);                                                                  \
+        memcpy(pd, &d, sizeof(d));                                                                 \
     }
 #define OP(name, text_, TD, TA, TB, TC, expr) FOP(name, text_, TD, TA, TB, TC, EXACT, expr)
 #include "tests/unit/exec/op_rows.inc"
@@ -408,7 +408,7 @@ static void run_all(struct fix *f, const char *ptx, const u8 *in[3], u8 *out)
         for (unsigned n = 0; n < 3; n++)
             memcpy(fix_host(f, va[n]), in[n] + (size_t)k * N * 8, N * size[n]);
         char name[16];
-        snprintf(name, sizeof name, "k%u", k);
+        snprintf(name, sizeof(name), "k%u", k);
         fix_run(f,
                 &(struct launch){.kernel = name, .grid = {N / 256}, .block = {256}, .params = va});
         memcpy(out + (size_t)k * N * 8, fix_host(f, va[3]), N * r->db);
@@ -422,7 +422,7 @@ struct state {
 };
 static int setup(void **state)
 {
-    struct state *s = calloc(1, sizeof *s);
+    struct state *s = calloc(1, sizeof(*s));
     s->ptx = ptx_of();
     for (unsigned n = 0; n < 3; n++) {
         s->in[n] = malloc((size_t)N_ROWS * N * 8);

@@ -131,7 +131,7 @@ static void try_seed(uint64_t seed)
             _Atomic uint64_t next = 0;
             struct launched l = {&g, &next, ways[w].step, ways[w].width};
             pthread_t other;
-            snprintf(how, sizeof how, "%s, %s", isas[i], ways[w].name);
+            snprintf(how, sizeof(how), "%s, %s", isas[i], ways[w].name);
             fix_kernel(&f, "k", &g.kernel);
             fill(&is, seed);
             if (ways[w].threads > 1)

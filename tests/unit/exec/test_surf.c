@@ -119,12 +119,12 @@ static void loads_and_stores(void)
         make_coords(&t, g, size, size * vec, mode);
         char list[100] = "", insn[800], v[8] = "";
         if (vec > 1)
-            snprintf(v, sizeof v, ".v%u", vec);
+            snprintf(v, sizeof(v), ".v%u", vec);
         for (unsigned k = 0; k < vec; k++) /* %h4, %r12, %d12 and so on are not used otherwise */
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s%u", k ? ", " : "",
+            snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s%u", k ? ", " : "",
                      regs[ty], 12 + k);
         if (store)
-            snprintf(insn, sizeof insn,
+            snprintf(insn, sizeof(insn),
                      "mov.b32 %%r12, %%r5;\nmov.b32 %%r13, %%r6;\nmov.b32 %%r14, %%r7;\nmov.b32 "
                      "%%r15, %%r3;\n"
                      "mov.b64 %%d12, {%%r5, %%r6};\nmov.b64 %%d13, {%%r7, %%r3};\n"
@@ -132,7 +132,7 @@ static void loads_and_stores(void)
                      "setp.eq.u32 %%p0, %%r16, 5;\n@%%p0 sust.b.%s%s.%s.%s [%%d0, %s], {%s};",
                      geoms[g], v, types[ty], modes[mode], coords[g], list);
         else
-            snprintf(insn, sizeof insn,
+            snprintf(insn, sizeof(insn),
                      "mov.b32 %%r12, 0;\nmov.b32 %%r13, 0;\nmov.b32 %%r14, 0;\nmov.b32 %%r15, 0;\n"
                      "suld.b.%s%s.%s.%s {%s}, [%%d0, %s];\n%s",
                      geoms[g], v, types[ty], modes[mode], list, coords[g],
@@ -278,7 +278,7 @@ static void test_reductions(void **state)
     for (size_t n = 0; n < WS_ARRAY_SIZE(rows); n++) {
         char insn[200];
         bool formatted = rows[n].form[6] == 'p';
-        snprintf(insn, sizeof insn, "mov.b64 %%d12, {%%r2, %%r3};\n%s [%%d0, {%%r0, %%r1}], %s;",
+        snprintf(insn, sizeof(insn), "mov.b64 %%d12, {%%r2, %%r3};\n%s [%%d0, {%%r0, %%r1}], %s;",
                  rows[n].form, rows[n].size == 8 ? "%d12" : "%r2");
         load(&t, insn);
         make_surface(&t, 1, 4);
@@ -348,7 +348,7 @@ static void test_queries(void **state)
     t.h->level[0] = (struct ws_texture_level){t.texels, 64, 256, 8, 4, 3, 0};
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         char insn[100];
-        snprintf(insn, sizeof insn, "suq.%s.b32 %%r8, [%%d0];", rows[k].query);
+        snprintf(insn, sizeof(insn), "suq.%s.b32 %%r8, [%%d0];", rows[k].query);
         load(&t, insn);
         must_launch(&t);
         if (t.got[0] != rows[k].want)

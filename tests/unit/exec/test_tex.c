@@ -321,7 +321,7 @@ static void fetches(void)
     tx_init(&t);
     for (unsigned g = 0; g < 5; g++) {
         char insn[200];
-        snprintf(insn, sizeof insn, "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
+        snprintf(insn, sizeof(insn), "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
                  geoms[g].name, coords[g]);
         load(&t, insn);
         for (unsigned round = 0; round < rounds(160); round++) {
@@ -379,7 +379,7 @@ static void test_odd_coordinates(void **state)
     tx_init(&t);
     for (unsigned g = 0; g < 7; g++) {
         char insn[200];
-        snprintf(insn, sizeof insn, "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
+        snprintf(insn, sizeof(insn), "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
                  geoms[g].name, coords[g]);
         load(&t, insn);
         for (unsigned round = 0; round < rounds(64); round++) {
@@ -477,7 +477,7 @@ static void cubes(void)
     tx_init(&t);
     for (unsigned g = 5; g < 7; g++) {
         char insn[200];
-        snprintf(insn, sizeof insn, "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
+        snprintf(insn, sizeof(insn), "tex.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s];",
                  geoms[g].name, coords[g]);
         load(&t, insn);
         for (unsigned round = 0; round < rounds(60); round++) {
@@ -566,7 +566,7 @@ static void mipmaps(void)
     for (unsigned n = 0; n < 4; n++) {
         const struct geom *g = &geoms[use[n]];
         char insn[200];
-        snprintf(insn, sizeof insn,
+        snprintf(insn, sizeof(insn),
                  "tex.level.%s.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, %s], %%f5;", g->name,
                  coords[use[n]]);
         load(&t, insn);
@@ -678,7 +678,7 @@ static void test_gather(void **state)
     static const char *const comps[] = {"r", "g", "b", "a"};
     for (int ch = 0; ch < 4; ch++) {
         char insn[200];
-        snprintf(insn, sizeof insn,
+        snprintf(insn, sizeof(insn),
                  "tld4.%s.2d.v4.f32.f32 {%%r8, %%r9, %%r10, %%r11}, [%%d0, {%%f0, %%f1}];",
                  comps[ch]);
         load(&t, insn);
@@ -785,7 +785,7 @@ static void test_lanes(void **state)
     for (unsigned round = 0; round < 20; round++) { /* the sampler's state counts */
         random_texture(&t, &geoms[1], true, 1);
         *s = *t.h;
-        memset(s->level, 0, sizeof s->level);
+        memset(s->level, 0, sizeof(s->level));
         memset(t.h->address_mode, round & 1 ? WS_TEX_BORDER : WS_TEX_CLAMP, 3);
         t.h->flags ^= WS_TEX_NORMALIZED_COORDS;
         random_coords(&t, &geoms[1], true);
@@ -818,7 +818,7 @@ static void test_variables(void **state)
             memcpy(fix_host(&t.f, t.f.var_va[k]),
                    strcmp(t.f.m->vars[k].name, "image") == 0 ? &t.header : &t.sampler, 8);
         random_texture(&t, &geoms[1], true, 1);
-        memcpy(fix_host(&t.f, t.sampler), t.h, sizeof *t.h);
+        memcpy(fix_host(&t.f, t.sampler), t.h, sizeof(*t.h));
         random_coords(&t, &geoms[1], true);
         must_launch(&t);
         for (unsigned k = 0; k < THREADS; k++) {
@@ -1020,13 +1020,13 @@ static void test_hostile(void **state)
     HOSTILE("outside of any", t.h->level[0].address = UINT64_C(1) << 56);
     HOSTILE("outside of any", t.h->n_levels = 2; t.h->level[1].address = 64);
     *t.h = good;
-    memcpy(t.x + 1, &good, sizeof good); /* whole and right, but for where it is */
+    memcpy(t.x + 1, &good, sizeof(good)); /* whole and right, but for where it is */
     hostile_at(&t, "misaligned", t.in + 4, "no such texture handle");
-    memcpy(t.x, &good, sizeof good);
+    memcpy(t.x, &good, sizeof(good));
     params_ok(&t, t.in);
     hostile_at(&t, "null", 0, "no such texture handle");
     hostile_at(&t, "not mapped", t.header + 4096, "no such texture handle");
-    hostile_at(&t, "cut off", t.header + sizeof good - 8, "no such texture handle");
+    hostile_at(&t, "cut off", t.header + sizeof(good) - 8, "no such texture handle");
     hostile_at(&t, "shared window", UINT64_C(1) << 56, "no such texture handle");
     hostile_at(&t, "end of space", UINT64_MAX - 7, "no such texture handle");
     hostile_at(&t, "a buffer", t.out, "is of no texture");

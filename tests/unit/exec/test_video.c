@@ -156,7 +156,7 @@ static struct form scalar_form(const char *op, unsigned d)
         f.cmp = (int)below(6);
     }
     char types[40], tail[20] = "";
-    snprintf(types, sizeof types, "%s%s%s", set ? "" : type_name(f.sd), type_name(f.sa),
+    snprintf(types, sizeof(types), "%s%s%s", set ? "" : type_name(f.sd), type_name(f.sa),
              type_name(f.sb));
     if (mad) {
         static const int shifts[] = {0, 7, 15};
@@ -168,16 +168,16 @@ static struct form scalar_form(const char *op, unsigned d)
             f.neg_c = !f.neg_ab && below(2);
         }
         f.sd = f.sa || f.sb || f.neg_ab || f.neg_c;
-        snprintf(types, sizeof types, "%s%s%s%s", type_name(f.sd), type_name(f.sa), type_name(f.sb),
-                 f.po ? ".po" : "");
-        snprintf(tail, sizeof tail, "%s", f.shift == 7 ? ".shr7" : f.shift ? ".shr15" : "");
+        snprintf(types, sizeof(types), "%s%s%s%s", type_name(f.sd), type_name(f.sa),
+                 type_name(f.sb), f.po ? ".po" : "");
+        snprintf(tail, sizeof(tail), "%s", f.shift == 7 ? ".shr7" : f.shift ? ".shr15" : "");
         bool on_a = below(2);
-        snprintf(f.text, sizeof f.text, "vmad%s%s%s %%r%u, %s%%r0%s, %s%%r1%s, %s%%r2;", types,
+        snprintf(f.text, sizeof(f.text), "vmad%s%s%s %%r%u, %s%%r0%s, %s%%r1%s, %s%%r2;", types,
                  f.sat ? ".sat" : "", tail, d, f.neg_ab && on_a ? "-" : "", parts[f.asel],
                  f.neg_ab && !on_a ? "-" : "", parts[f.bsel], f.neg_c ? "-" : "");
         return f;
     }
-    snprintf(f.text, sizeof f.text, "%s%s%s%s%s%s %%r%u%s, %%r0%s, %%r1%s%s;", op, types,
+    snprintf(f.text, sizeof(f.text), "%s%s%s%s%s%s %%r%u%s, %%r0%s, %%r1%s%s;", op, types,
              set ? cmps[f.cmp] : "", f.sat ? ".sat" : "",
              shift ? (f.wrap ? ".wrap" : ".clamp") : "", seconds[f.second], d, parts[f.dsel],
              parts[f.asel], parts[f.bsel], f.dsel || f.second ? ", %r2" : "");
@@ -227,9 +227,9 @@ static struct form simd_form(const char *op, unsigned d)
             if (f.mask >> k & 1)
                 put_digit(mask, k);
     }
-    snprintf(types, sizeof types, "%s%s%s", set ? "" : type_name(f.sd), type_name(f.sa),
+    snprintf(types, sizeof(types), "%s%s%s", set ? "" : type_name(f.sd), type_name(f.sa),
              type_name(f.sb));
-    snprintf(f.text, sizeof f.text, "%s%s%s%s%s %%r%u%s, %%r0%s, %%r1%s, %%r2;", op, types,
+    snprintf(f.text, sizeof(f.text), "%s%s%s%s%s %%r%u%s, %%r0%s, %%r1%s, %%r2;", op, types,
              set ? cmps[f.cmp] : "", f.sat ? ".sat" : "", seconds[f.second], d, mask, asel, bsel);
     return f;
 }

@@ -51,7 +51,7 @@ static inline char *kernel_text(const char *globals, const char *insn)
 {
     static char text[4096];
     snprintf(
-        text, sizeof text,
+        text, sizeof(text),
         ".version 8.0\n.target sm_75\n.address_size 64\n%s\n"
         ".visible .entry k(.param .u64 pt, .param .u64 pin, .param .u64 pout, .param .u64 ps)\n{\n"
         ".reg .b32 %%r<20>;\n.reg .f32 %%f<20>;\n.reg .b64 %%d<20>;\n.reg .b16 %%h<20>;\n"

@@ -152,7 +152,7 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
         d->last_params_bytes = c->launch->params.len;
         if (c->launch->params.len)
             memcpy(d->last_params, c->launch->params.data,
-                   WS_MIN(c->launch->params.len, sizeof d->last_params));
+                   WS_MIN(c->launch->params.len, sizeof(d->last_params)));
         d->n_launches++; /* last: what a test waits for */
         if (d->fail_next)
             a->notice.error = d->fail_next;
@@ -253,7 +253,7 @@ static void answer(struct fake_daemon *d, zmq_msg_t *id, Ws__ServerMessage *m)
         d->way.n_sent++;
         m->notice->error = WS__ERROR__OK;
     }
-    if (ws__server_message__get_packed_size(m) <= sizeof buf &&
+    if (ws__server_message__get_packed_size(m) <= sizeof(buf) &&
         ws_ring_put(&d->way, buf, ws__server_message__pack(m, buf))) {
         if (d->way.memory->client_waits)
             ws_ring_signal(&d->way);
@@ -276,7 +276,7 @@ static void answer_hello(struct fake_daemon *d, zmq_msg_t *id)
     h.error = d->hello_error;
     h.text = (char *)(d->hello_text ? d->hello_text : "");
     h.version = d->version ? d->version : WS_PROTOCOL_VERSION;
-    h.token = (ProtobufCBinaryData){.len = sizeof token, .data = token};
+    h.token = (ProtobufCBinaryData){.len = sizeof(token), .data = token};
     h.handoff_socket = d->no_side ? "" : d->side;
     l.max_message_bytes = 1 << 20;
     l.max_commands = 512;
@@ -340,7 +340,7 @@ static void take(struct fake_daemon *d)
 {
     zmq_msg_t id, m, frame;
     int more = 0;
-    size_t n = sizeof more;
+    size_t n = sizeof(more);
     zmq_msg_init(&id);
     zmq_msg_init(&m);
     zmq_msg_init(&frame);
@@ -350,7 +350,7 @@ static void take(struct fake_daemon *d)
         MUST(zmq_msg_recv(&frame, d->router, 0) >= 0);
     take_lane(d);
     d->peer_bytes = zmq_msg_size(&id);
-    MUST(d->peer_bytes <= (int)sizeof d->peer);
+    MUST(d->peer_bytes <= (int)sizeof(d->peer));
     memcpy(d->peer, zmq_msg_data(&id), d->peer_bytes);
     take_message(d, &id, zmq_msg_data(&m), zmq_msg_size(&m), &frame);
     if (d->way.memory)
@@ -370,9 +370,9 @@ static void take_side(struct fake_daemon *d, int fd)
         struct cmsghdr h;
         char b[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    struct iovec iov = {&r, sizeof r};
+    struct iovec iov = {&r, sizeof(r)};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (recv(fd, &q, sizeof q, MSG_DONTWAIT) != sizeof q)
+    if (recv(fd, &q, sizeof(q), MSG_DONTWAIT) != sizeof(q))
         return;
     if ((q.kind == WS_HANDOFF_STAGING || q.kind == WS_HANDOFF_PINNED) &&
         d->n_segments < FAKE_SEGMENTS) {
@@ -407,10 +407,11 @@ static void take_side(struct fake_daemon *d, int fd)
     }
     if (passed >= 0) {
         m.msg_control = &control;
-        m.msg_controllen = sizeof control;
-        control.h = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof passed), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.h), &passed, sizeof passed);
+        m.msg_controllen = sizeof(control);
+        control.h = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(passed)),
+                                     .cmsg_level = SOL_SOCKET,
+                                     .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.h), &passed, sizeof(passed));
     }
     sendmsg(fd, &m, MSG_NOSIGNAL);
     if (q.kind == WS_HANDOFF_RING || q.kind == WS_HANDOFF_DOORBELL)
@@ -453,15 +454,15 @@ static void use_keys(struct fake_daemon *d)
     char public_key[41], secret_key[41], own_public[41], own_secret[41], path[96];
     int on = 1;
     MUST(!zmq_curve_keypair(public_key, secret_key) && !zmq_curve_keypair(own_public, own_secret));
-    snprintf(path, sizeof path, "%s/key", d->dir);
+    snprintf(path, sizeof(path), "%s/key", d->dir);
     FILE *f = fopen(path, "w");
     MUST(f && !fchmod(fileno(f), 0600));
     fprintf(f, "public %s\nsecret %s\n", own_public, own_secret);
     fclose(f);
     setenv("WATTSHARE_KEY", path, 1);
     setenv("WATTSHARE_SERVER_KEY", public_key, 1);
-    MUST(!zmq_setsockopt(d->router, ZMQ_CURVE_SERVER, &on, sizeof on) &&
-         !zmq_setsockopt(d->router, ZMQ_CURVE_SECRETKEY, secret_key, sizeof secret_key));
+    MUST(!zmq_setsockopt(d->router, ZMQ_CURVE_SERVER, &on, sizeof(on)) &&
+         !zmq_setsockopt(d->router, ZMQ_CURVE_SECRETKEY, secret_key, sizeof(secret_key)));
 }
 
 void fake_daemon_start(struct fake_daemon *d)
@@ -469,20 +470,20 @@ void fake_daemon_start(struct fake_daemon *d)
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     strcpy(d->dir, "/tmp/wattshare-test-XXXXXX");
     MUST(mkdtemp(d->dir));
-    snprintf(d->ipc, sizeof d->ipc, "ipc://%s/s", d->dir);
-    snprintf(d->side, sizeof d->side, "%s/side", d->dir);
+    snprintf(d->ipc, sizeof(d->ipc), "ipc://%s/s", d->dir);
+    snprintf(d->side, sizeof(d->side), "%s/side", d->dir);
     if (!d->endpoint)
         d->endpoint = d->ipc;
     strcpy(a.sun_path, d->side);
     d->side_listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof a) == 0 &&
+    MUST(bind(d->side_listen, (struct sockaddr *)&a, sizeof(a)) == 0 &&
          listen(d->side_listen, 8) == 0);
     d->way.doorbell = -1;
     MUST((d->ctx = zmq_ctx_new()) && (d->router = zmq_socket(d->ctx, ZMQ_ROUTER)));
     int zero = 0;
-    zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof zero);
-    zmq_setsockopt(d->router, ZMQ_SNDHWM, &zero, sizeof zero);
-    zmq_setsockopt(d->router, ZMQ_RCVHWM, &zero, sizeof zero);
+    zmq_setsockopt(d->router, ZMQ_LINGER, &zero, sizeof(zero));
+    zmq_setsockopt(d->router, ZMQ_SNDHWM, &zero, sizeof(zero));
+    zmq_setsockopt(d->router, ZMQ_RCVHWM, &zero, sizeof(zero));
     if (!strncmp(d->endpoint, "tcp://", 6))
         use_keys(d);
     MUST(zmq_bind(d->router, d->endpoint) == 0);
@@ -513,7 +514,7 @@ void fake_daemon_stop(struct fake_daemon *d)
     unlink(d->side);
     unlink(d->ipc + strlen("ipc://"));
     char key[96];
-    snprintf(key, sizeof key, "%s/key", d->dir);
+    snprintf(key, sizeof(key), "%s/key", d->dir);
     unlink(key);
     rmdir(d->dir);
 }

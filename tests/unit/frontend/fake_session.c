@@ -42,10 +42,10 @@ static uint64_t next_id;
 
 void fake_reset(void)
 {
-    memset(&fake, 0, sizeof fake);
-    memset(memory, 0, sizeof memory);
-    memset(streams, 0, sizeof streams);
-    memset(events, 0, sizeof events);
+    memset(&fake, 0, sizeof(fake));
+    memset(memory, 0, sizeof(memory));
+    memset(streams, 0, sizeof(streams));
+    memset(events, 0, sizeof(events));
     fake.n_devices = FAKE_DEVICES;
     fake.occupancy = 4;
     next_address = WS_VA_FIRST;
@@ -234,7 +234,7 @@ bool ws_session_maps_host(void)
 }
 void ws_session_mem_find(uint64_t address, struct ws_mem_info *ret)
 {
-    memset(ret, 0, sizeof *ret);
+    memset(ret, 0, sizeof(*ret));
     for (size_t i = 0; i < WS_ARRAY_SIZE(memory); i++)
         if (memory[i].bytes && address - memory[i].base < memory[i].bytes)
             *ret = (struct ws_mem_info){.kind = memory[i].kind,
@@ -418,7 +418,7 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
     fake.loaded_image = image;
     fake.loaded_device = device;
     fake.loaded_bytes = bytes;
-    memcpy(fake.loaded, image, bytes < sizeof fake.loaded ? bytes : sizeof fake.loaded);
+    memcpy(fake.loaded, image, bytes < sizeof(fake.loaded) ? bytes : sizeof(fake.loaded));
     if (!r)
         r = fake.load_result;
     if (r) {
@@ -426,7 +426,7 @@ ws_err ws_session_module_load(int device, const void *image, uint64_t bytes, con
             *ret_log = strdup(fake.load_log);
         return r;
     }
-    struct ws_session_module *m = calloc(1, sizeof *m);
+    struct ws_session_module *m = calloc(1, sizeof(*m));
     m->device = device;
     for (int i = 0; i < 2; i++)
         m->f[i] = (struct ws_session_function){m, i};
@@ -481,7 +481,7 @@ ws_err ws_session_launch(const struct ws_launch *l)
     const Ws__Kernel *k = ws_function_info(l->function);
     fake.n_launches++;
     fake.launch = *l;
-    memset(fake.params, 0, sizeof fake.params);
+    memset(fake.params, 0, sizeof(fake.params));
     if (l->packed)
         memcpy(fake.params, l->packed, l->packed_bytes);
     for (size_t i = 0; l->args && i < k->n_param_offsets; i++)
@@ -521,7 +521,7 @@ ws_err ws_session_set_limit(int device, enum ws_limit what, uint64_t value)
 void ws_session_unsupported(const char *entry_point)
 {
     fake.n_unsupported++;
-    strncpy(fake.unsupported, entry_point, sizeof fake.unsupported - 1);
+    strncpy(fake.unsupported, entry_point, sizeof(fake.unsupported) - 1);
 }
 
 /* ---- gates: none is ever reached ---- */

@@ -506,7 +506,7 @@ static void test_free_knows_what_is_whose(void **state)
     assert_int_equal(cudaMallocManaged(&m, 100, 7), CUDA_INVALID_VALUE);
     assert_int_equal(cudaMalloc(&d, 100), 0);
     assert_int_equal(cudaFreeHost(d), CUDA_INVALID_VALUE);
-    assert_int_equal(cudaHostRegister(mine, sizeof mine, 0), 0);
+    assert_int_equal(cudaHostRegister(mine, sizeof(mine), 0), 0);
     assert_int_equal(cudaHostRegister(mine + 63, 100, 0), CUDA_ALREADY_REGISTERED);
     assert_int_equal(cudaHostUnregister(mine + 1), CUDA_NOT_REGISTERED);
     assert_int_equal(cudaHostUnregister(mine), 0);
@@ -515,7 +515,7 @@ static void test_free_knows_what_is_whose(void **state)
     assert_int_equal(cudaHostRegister(mine, 32, 0), 0);
     assert_int_equal(cudaHostUnregister(mine), 0);
     assert_int_equal(cudaHostUnregister(mine + 32), 0);
-    assert_int_equal(cudaHostRegister(mine, sizeof mine, 2), CUDA_NOT_SUPPORTED);
+    assert_int_equal(cudaHostRegister(mine, sizeof(mine), 2), CUDA_NOT_SUPPORTED);
 }
 
 static void test_symbol_bounds(void **state)
@@ -598,7 +598,7 @@ static void test_jit_log_is_cut_to_its_buffer(void **state)
 {
     char log[12];
     int options[] = {5, 6};
-    void *values[] = {log, (void *)sizeof log};
+    void *values[] = {log, (void *)sizeof(log)};
     handle m = NULL, f, c;
     fake.load_result = WS__ERROR__INVALID_PTX;
     fake.load_log = "x.ptx:3:7: unknown instruction 'foo'";
@@ -609,7 +609,7 @@ static void test_jit_log_is_cut_to_its_buffer(void **state)
     assert_int_equal((uintptr_t)values[1], 11);
     assert_int_equal(cuModuleLoadDataEx(&m, "text", 2, NULL, values), CUDA_INVALID_VALUE);
     fake.load_result = WS__ERROR__OK;
-    values[1] = (void *)sizeof log;
+    values[1] = (void *)sizeof(log);
     assert_int_equal(cuModuleLoadDataEx(&m, "text", 2, options, values), 0);
     assert_string_equal(log, "");
     assert_int_equal(cuModuleGetFunction(&f, m, "k"), 0);

@@ -72,7 +72,7 @@ static void test_formats_come_back_as_they_went(void **state)
             assert_int_equal(t.n_channels, c);
             ws_texel_channels(&t, &d);
             assert_int_equal(ws_texel_of_channels(&d, &u), 0);
-            assert_memory_equal(&t, &u, sizeof t);
+            assert_memory_equal(&t, &u, sizeof(t));
         }
     assert_int_equal(n, 8 * 3 + 12);
     static const struct cuda_channel_desc bad[] = {
@@ -462,13 +462,13 @@ static void test_pieces_cover_a_box_once(void **state)
     static uint8_t memory[40 * 11 * 7], packed[40 * 11 * 7], seen[40 * 11 * 7];
     struct ws_copy_side s = {(uintptr_t)memory, 40, 40 * 11};
     struct ws_copy_box box = {31, 9, 5};
-    for (size_t i = 0; i < sizeof memory; i++)
+    for (size_t i = 0; i < sizeof(memory); i++)
         memory[i] = (uint8_t)(i * 7 + i / 256);
     for (uint64_t limit = 1; limit < 31 * 9 * 5 + 3; limit += limit < 40 ? 1 : 13) {
         struct ws_box_cursor c = {.box = box};
         struct ws_box_piece p;
         uint64_t at = 0;
-        memset(seen, 0, sizeof seen);
+        memset(seen, 0, sizeof(seen));
         while (ws_box_next(&c, limit, &p)) {
             assert_true(p.bytes && p.bytes <= limit);
             assert_int_equal(p.bytes, p.box.width_bytes * p.box.height * p.box.depth);

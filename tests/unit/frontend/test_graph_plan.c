@@ -32,7 +32,7 @@ static bool before[MAX_STEPS][MAX_STEPS];
 
 static void find_order(const struct ws_plan *p)
 {
-    memset(before, 0, sizeof before);
+    memset(before, 0, sizeof(before));
     assert_true(p->n_steps <= MAX_STEPS);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const struct ws_step *s = &p->steps[i];

@@ -107,7 +107,7 @@ struct self {
 
 static int setup(void **state)
 {
-    struct self *s = calloc(1, sizeof *s);
+    struct self *s = calloc(1, sizeof(*s));
     struct stat st;
     int fd = open("/proc/self/exe", O_RDONLY);
     assert_true(fd >= 0 && fstat(fd, &st) == 0);
@@ -217,7 +217,7 @@ static void test_pages_are_not_writable(void **state)
     char line[512];
     FILE *f = fopen("/proc/self/maps", "r");
     assert_non_null(f);
-    while (fgets(line, sizeof line, f))
+    while (fgets(line, sizeof(line), f))
         assert_null(strstr(line, "rwxp"));
     fclose(f);
 }
@@ -244,7 +244,7 @@ static void test_toolkits(void **state)
         else
             assert_true(ws_toolkit_of_name(rows[k].name) >= rows[k].version);
     static const uint64_t junk[8] = {0x464c457f};
-    assert_int_equal(ws_toolkit_of_file(junk, sizeof junk), 0);
+    assert_int_equal(ws_toolkit_of_file(junk, sizeof(junk)), 0);
     assert_int_equal(ws_toolkit_of_file(junk, 3), 0);
     /* A program opened the older runtime by name, and no object tells of another. */
     assert_false(ws_toolkit_before_13((const void *)(uintptr_t)main));

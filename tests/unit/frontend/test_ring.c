@@ -37,7 +37,7 @@ static void test_put_and_take(void **state)
     uint8_t big[WS_RING_MESSAGE_BYTES + 1] = {1}, got[WS_RING_MESSAGE_BYTES];
     open_pair(&c, &d);
     assert_int_equal(ws_ring_take(&d, got), -EAGAIN);
-    assert_false(ws_ring_put(&c, big, sizeof big));
+    assert_false(ws_ring_put(&c, big, sizeof(big)));
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < WS_RING_SLOTS; i++) {
             big[WS_RING_MESSAGE_BYTES - 1] = (uint8_t)(round + i);
@@ -93,7 +93,7 @@ static void test_order_over_two_ways(void **state)
     for (uint32_t i = 0; next < N;) {
         int what = rand() % 4;
         if (what < 2 && i < N && tail - head < 6) { /* send */
-            bool ring = rand() % 3 && ws_ring_put(&c, &i, sizeof i);
+            bool ring = rand() % 3 && ws_ring_put(&c, &i, sizeof(i));
             if (!ring) {
                 queue[tail++] = i;
                 c.n_sent++;
@@ -101,11 +101,11 @@ static void test_order_over_two_ways(void **state)
             by_lane += ring;
             i++;
         } else if (what == 2) { /* rung */
-            while (ws_ring_take(&d, &got) == sizeof got)
+            while (ws_ring_take(&d, &got) == sizeof(got))
                 assert_int_equal(got, next++);
         } else if (head < tail) { /* the queue delivers: first what lies in the ring */
             uint32_t came = queue[head++];
-            while (ws_ring_take(&d, &got) == sizeof got)
+            while (ws_ring_take(&d, &got) == sizeof(got))
                 assert_int_equal(got, next++);
             assert_int_equal(came, next++);
             d.n_received++;
@@ -122,7 +122,7 @@ enum { ROUNDS = 20000 };
 static void wait_bell(struct ws_ring *l)
 {
     char b[64];
-    assert_true(recv(l->doorbell, b, sizeof b, 0) > 0); /* sleeps */
+    assert_true(recv(l->doorbell, b, sizeof(b), 0) > 0); /* sleeps */
 }
 
 static void *echo(void *arg)
@@ -157,8 +157,8 @@ static void test_no_ring_is_lost(void **state)
     srand(9);
     while (got < ROUNDS) {
         for (int n = 1 + rand() % WS_RING_SLOTS; n && sent < ROUNDS; n--) {
-            memcpy(m, &sent, sizeof sent);
-            if (!ws_ring_put(&c, m, sizeof sent + (size_t)(rand() % 100)))
+            memcpy(m, &sent, sizeof(sent));
+            if (!ws_ring_put(&c, m, sizeof(sent) + (size_t)(rand() % 100)))
                 break;
             sent++;
             ws_ring_signal(&c);
@@ -168,7 +168,7 @@ static void test_no_ring_is_lost(void **state)
             ssize_t n = ws_ring_take(&c, m);
             if (n >= 0) {
                 int i;
-                memcpy(&i, m, sizeof i);
+                memcpy(&i, m, sizeof(i));
                 assert_int_equal(i, got++);
             } else if (got < sent) {
                 wait_bell(&c);
@@ -211,7 +211,7 @@ static void test_a_child_has_none(void **state)
     open_pair(&c, &d);
     pid_t pid = fork();
     if (!pid) /* ENOMEM: not mapped */
-        _exit(msync(c.memory, sizeof *c.memory, MS_ASYNC) == -1 && errno == ENOMEM ? 0 : 1);
+        _exit(msync(c.memory, sizeof(*c.memory), MS_ASYNC) == -1 && errno == ENOMEM ? 0 : 1);
     assert_true(waitpid(pid, &status, 0) == pid);
     assert_int_equal(status, 0);
     ws_ring_end(&c);

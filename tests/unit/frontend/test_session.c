@@ -62,7 +62,7 @@ static void run_once(void (*scenario)(struct fake_daemon *), struct fake_daemon 
                      const char *want_log)
 {
     char log[8192];
-    int status = in_child(scenario, &options, log, sizeof log);
+    int status = in_child(scenario, &options, log, sizeof(log));
     if (status)
         fprintf(stderr, "status %x\n%s", status, log);
     assert_int_equal(status, 0);
@@ -86,7 +86,7 @@ static void start(struct fake_daemon *d)
 {
     struct ws_frontend_config *c = (struct ws_frontend_config *)ws_frontend_config();
     fake_daemon_start(d);
-    snprintf(c->socket, sizeof c->socket, "%s", d->endpoint);
+    snprintf(c->socket, sizeof(c->socket), "%s", d->endpoint);
     c->timeout_ms = 500;
 }
 
@@ -248,7 +248,7 @@ static void test_copies_in_a_small_window(void **state)
 static void test_copies_over_tcp(void **state)
 {
     char endpoint[64];
-    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
+    snprintf(endpoint, sizeof(endpoint), "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
     run_case(copies, (struct fake_daemon){.no_side = true, .endpoint = endpoint}, NULL);
     run_case(boxes, (struct fake_daemon){.no_side = true, .endpoint = endpoint}, NULL);
 }
@@ -267,7 +267,7 @@ static void launches(struct fake_daemon *d)
     start(d);
     CHECK_OK(ws_session_module_load(0, ptx, 0, "test", &m, NULL));
     CHECK(d->n_images == 1);
-    CHECK_OK(ws_session_module_load(1, ptx, sizeof ptx, "test", &m2, NULL));
+    CHECK_OK(ws_session_module_load(1, ptx, sizeof(ptx), "test", &m2, NULL));
     CHECK(d->n_images == 1); /* the content is known */
     CHECK(ws_session_module_function(m, "sub", &f) == WS__ERROR__NOT_FOUND);
     CHECK_OK(ws_session_module_function(m, "none", &none));
@@ -309,8 +309,8 @@ static void launches(struct fake_daemon *d)
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(bad); i++) {
         struct ws_launch b = {.function = none, .stream = s, .shared_bytes = bad[i].shared};
-        memcpy(b.grid, bad[i].grid, sizeof b.grid);
-        memcpy(b.block, bad[i].block, sizeof b.block);
+        memcpy(b.grid, bad[i].grid, sizeof(b.grid));
+        memcpy(b.block, bad[i].block, sizeof(b.block));
         CHECK(ws_session_launch(&b) == bad[i].want);
     }
     l.stream = ws_stream_legacy(1);
@@ -612,7 +612,7 @@ static void test_daemon_dies(void **state)
 static void test_daemon_dies_tcp(void **state)
 {
     char endpoint[64];
-    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
+    snprintf(endpoint, sizeof(endpoint), "tcp://127.0.0.1:%d", 20000 + getpid() % 20000);
     run_case(dies_in_sync, (struct fake_daemon){.no_side = true, .endpoint = endpoint},
              "lost the daemon");
 }

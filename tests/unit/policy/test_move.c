@@ -48,7 +48,7 @@ static void make(struct world *w, int i)
 {
     char error[200] = "";
     const char *const options[] = {policies[i].option, NULL};
-    memset(w, 0, sizeof *w);
+    memset(w, 0, sizeof(*w));
     w->type =
         (struct ws_policy_gpu_type){.name = "x", .n_sm = SMS, .static_w = 10, .idle_w_per_sm = 0.5};
     for (int m = 1; m <= SMS; m++)
@@ -82,9 +82,9 @@ static void make(struct world *w, int i)
                                           .explain = true};
     w->ops = ws_policy_find(policies[i].name);
     assert_non_null(w->ops);
-    assert_int_equal(w->ops->make(&w->p, options, error, sizeof error), 0);
+    assert_int_equal(w->ops->make(&w->p, options, error, sizeof(error)), 0);
     if (w->ops->prepare)
-        assert_int_equal(w->ops->prepare(w->p, &w->sys, error, sizeof error), 0);
+        assert_int_equal(w->ops->prepare(w->p, &w->sys, error, sizeof(error)), 0);
 }
 
 static void unmake(struct world *w)
@@ -266,7 +266,7 @@ static void test_a_rule_goes_before_a_move(void **state)
         w.sys.n_types = 2;
         w.tasks[0].cost = w.tasks[1].cost = costs;
         if (w.ops->prepare)
-            assert_int_equal(w.ops->prepare(w.p, &w.sys, error, sizeof error), 0);
+            assert_int_equal(w.ops->prepare(w.p, &w.sys, error, sizeof(error)), 0);
         data_on(&w, 1, MOVE_MS);
         EXPECT(i, place(&w), 0);
         unmake(&w);

@@ -167,11 +167,11 @@ static void test_as_a_module(void **state)
     assert_true(f && f->is_decl && !f->is_entry);
     assert_int_equal(m->n_vars, 3);
     /* It is nothing that passes may change. */
-    assert_int_not_equal(ws_ptx_rewrite_refused(m, 0, WS_REWRITE_TICKET, &flat, why, sizeof why),
+    assert_int_not_equal(ws_ptx_rewrite_refused(m, 0, WS_REWRITE_TICKET, &flat, why, sizeof(why)),
                          0);
     assert_string_equal(why, "machine code");
-    assert_int_not_equal(ws_ptx_fence_refused(m, 0, why, sizeof why), 0);
-    assert_int_not_equal(ws_ptx_fuse_refused(m, 0, why, sizeof why), 0);
+    assert_int_not_equal(ws_ptx_fence_refused(m, 0, why, sizeof(why)), 0);
+    assert_int_not_equal(ws_ptx_fuse_refused(m, 0, why, sizeof(why)), 0);
     ws_ptx_module_free(m);
 }
 
@@ -186,7 +186,7 @@ static void test_other_kinds(void **state)
     make(x, &c);
     expect(x, WS_PTX_E_UNSUPPORTED, "not linked");
     make(x, &all);
-    memcpy(&h, x->image, sizeof h);
+    memcpy(&h, x->image, sizeof(h));
     x->image[EI_CLASS] = ELFCLASS32;
     expect(x, WS_PTX_E_UNSUPPORTED, "32 bits");
     x->image[EI_CLASS] = ELFCLASS64;
@@ -196,7 +196,7 @@ static void test_other_kinds(void **state)
     x->image[18] = 62; /* x86-64 */
     expect(x, WS_PTX_E_FORMAT, "NVIDIA's machine");
     h.e_shstrndx = h.e_shnum;
-    memcpy(x->image, &h, sizeof h);
+    memcpy(x->image, &h, sizeof(h));
     expect(x, WS_PTX_E_FORMAT, "table of sections");
 }
 
@@ -229,7 +229,7 @@ static void test_damage(void **state)
     memcpy(whole, x->image, len);
     for (size_t k = 0; k < len; k += 3) {
         static const uint8_t with[] = {0, 1, 0x7f, 0xff};
-        for (size_t v = 0; v < sizeof with; v++) {
+        for (size_t v = 0; v < sizeof(with); v++) {
             memcpy(x->image, whole, len);
             x->image[k] = with[v];
             int r = read_it(x);
@@ -310,10 +310,10 @@ static void check_nvcc(struct fixture *x, uint32_t sm)
     assert_int_equal(var(x, "counter")->bytes, 4);
     assert_null(var(x, "counter")->init);
     assert_int_equal(var(x, "table")->bytes, 16);
-    assert_memory_equal(var(x, "table")->init, table, sizeof table);
+    assert_memory_equal(var(x, "table")->init, table, sizeof(table));
     assert_int_equal(var(x, "factors")->bytes, 32);
     assert_true(var(x, "factors")->constant);
-    assert_memory_equal(var(x, "seven")->init, &seven, sizeof seven);
+    assert_memory_equal(var(x, "seven")->init, &seven, sizeof(seven));
     assert_int_equal(x->c.n_calls, 1);
     assert_string_equal(x->c.calls[0], "malloc");
 }
@@ -323,7 +323,7 @@ static void test_nvcc_13(void **state)
     static const uint32_t sms[] = {75, 90, 100};
     for (size_t k = 0; k < WS_ARRAY_SIZE(sms); k++) {
         char path[512];
-        snprintf(path, sizeof path, WS_SRCDIR "/tests/corpus/cubin/nvcc13-%u", sms[k]);
+        snprintf(path, sizeof(path), WS_SRCDIR "/tests/corpus/cubin/nvcc13-%u", sms[k]);
         assert_true(load(*state, path));
         check_nvcc(*state, sms[k]);
     }
@@ -340,7 +340,7 @@ static void test_nvcc_here(void **state)
     assert_true(fd >= 0);
     close(fd);
     const char *nvcc = getenv("NVCC");
-    snprintf(command, sizeof command,
+    snprintf(command, sizeof(command),
              "exec 2>/dev/null; timeout 60 %s -w -arch=sm_90 -cubin -o %s " WS_SRCDIR
              "/tests/ptx/cu/machine.cu",
              nvcc ? nvcc : "nvcc", path);

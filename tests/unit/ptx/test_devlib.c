@@ -65,7 +65,7 @@ static void what_kernels_use(void **state)
         char text[2000];
         uint32_t uses;
         /* names of registers of functions are parameters' */
-        snprintf(text, sizeof text, "%s%sret;\n}\n",
+        snprintf(text, sizeof(text), "%s%sret;\n}\n",
                  HEAD DECLS ".extern .func (.param .b64 r) odd(.param .b64 n);\n"
                             ".func inner(.reg .b64 %rdx)\n{\n" REGS PRINT "trap;\n}\n"
                             ".func other(.reg .b64 %rdx)\n{\nret;\n}\n"
@@ -105,16 +105,16 @@ static void refusals(void **state)
                          ".entry direct()\n{\n" REGS "call inner;\nret;\n}\n");
     assert_int_equal(ws_ptx_lib_uses(m, find(m, "k"), &uses), 0);
     assert_int_equal(uses, WS_LIB_PRINTS);
-    assert_int_equal(ws_ptx_lib_refused(m, find(m, "k"), why, sizeof why), WS_PTX_E_UNSUPPORTED);
+    assert_int_equal(ws_ptx_lib_refused(m, find(m, "k"), why, sizeof(why)), WS_PTX_E_UNSUPPORTED);
     assert_int_equal(strncmp(why, "line ", 5), 0);
     assert_non_null(strstr(why, "call through a register"));
-    assert_int_equal(ws_ptx_lib_refused(m, find(m, "direct"), why, sizeof why), 0);
-    assert_int_equal(ws_ptx_lib_refused(m, find(m, "inner"), why, sizeof why),
+    assert_int_equal(ws_ptx_lib_refused(m, find(m, "direct"), why, sizeof(why)), 0);
+    assert_int_equal(ws_ptx_lib_refused(m, find(m, "inner"), why, sizeof(why)),
                      WS_PTX_E_UNSUPPORTED);
     ws_ptx_module_free(m);
-    snprintf(text, sizeof text, HEAD ".entry k(.param .align 8 .b8 p[4300])\n{\ntrap;\n}\n");
+    snprintf(text, sizeof(text), HEAD ".entry k(.param .align 8 .b8 p[4300])\n{\ntrap;\n}\n");
     m = parse(text);
-    assert_int_equal(ws_ptx_lib_refused(m, 0, why, sizeof why), WS_PTX_E_UNSUPPORTED);
+    assert_int_equal(ws_ptx_lib_refused(m, 0, why, sizeof(why)), WS_PTX_E_UNSUPPORTED);
     assert_non_null(strstr(why, "no room"));
     ws_ptx_module_free(m);
 }
@@ -150,20 +150,20 @@ static void passes_go_on_from_it(void **state)
             bool flat;
             for (int k = 0; k < 2; k++) {
                 uint32_t to, from = find(m, k ? "b" : "a");
-                assert_int_equal(ws_ptx_lib_refused(m, from, why, sizeof why), 0);
+                assert_int_equal(ws_ptx_lib_refused(m, from, why, sizeof(why)), 0);
                 assert_int_equal(ws_ptx_lib(m, from, &to), 0);
                 const struct ws_ptx_func *f = &m->funcs[to];
                 assert_int_equal(f->n_params, 2);
                 assert_int_equal(f->params[1].size_bytes, 8);
                 if (fence) {
-                    int r = ws_ptx_fence_refused(m, to, why, sizeof why);
+                    int r = ws_ptx_fence_refused(m, to, why, sizeof(why));
                     if (r)
                         fail_msg("fence: %s", why);
                     assert_int_equal(ws_ptx_fence(m, to, &to), 0);
                 }
                 if (kind) {
                     int r = ws_ptx_rewrite_refused(m, to, (enum ws_ptx_rewrite)kind, &flat, why,
-                                                   sizeof why);
+                                                   sizeof(why));
                     if (r)
                         fail_msg("%s: %s", ws_ptx_rewrite_name((enum ws_ptx_rewrite)kind), why);
                     assert_int_equal(ws_ptx_rewrite(m, to, (enum ws_ptx_rewrite)kind, &to), 0);
@@ -227,7 +227,7 @@ static void on_print(void *arg, enum ws_output to, const char *text, size_t n)
     size_t at = strlen(h->text[k]);
     for (size_t i = 0; i < n; i++)
         assert_true(text[i] || to == WS_OUTPUT_PRINTF);
-    if (at + n < sizeof h->text[k])
+    if (at + n < sizeof(h->text[k]))
         memcpy(h->text[k] + at, text, n);
 }
 
@@ -241,7 +241,7 @@ struct host {
 };
 static struct host *host_new(void)
 {
-    struct host *h = calloc(1, sizeof *h);
+    struct host *h = calloc(1, sizeof(*h));
     for (int k = 0; k < 2; k++) {
         assert_int_equal(ws_space_new(&h->space[k]), 0);
         ws_space_set_print(h->space[k], on_print, &h->heard[k]);
@@ -373,7 +373,7 @@ static void broken_records(void **state)
 static void parts(void **state)
 {
     struct host *h = host_new();
-    struct ws_launch_parts *p = calloc(1, sizeof *p + 2 * sizeof p->part[0]);
+    struct ws_launch_parts *p = calloc(1, sizeof(*p) + 2 * sizeof(p->part[0]));
     uint8_t room[4096];
     uint32_t n = 0;
     p->n = 2;

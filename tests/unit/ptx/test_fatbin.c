@@ -262,7 +262,7 @@ static void test_fields_that_lie(void **state)
         {16 + 56, 8, LIMIT + 1, WS_PTX_E_FORMAT},
         {16 + 56, 8, 5, WS_PTX_E_FORMAT},
         {16 + 56, 8, 0, WS_PTX_E_FORMAT},
-        {16 + 56, 8, sizeof text + 1, WS_PTX_E_FORMAT},
+        {16 + 56, 8, sizeof(text) + 1, WS_PTX_E_FORMAT},
         {16 + 0, 2, 9, WS_PTX_E_NOTFOUND},
     };
     struct fixture *x = *state;
@@ -301,7 +301,7 @@ static void test_nvcc_images(void **state)
     struct fixture *x = *state;
     const char *srcdir = getenv("srcdir");
     char pattern[4096];
-    snprintf(pattern, sizeof pattern, "%s/tests/corpus/fatbin/nvcc-*.fatbin",
+    snprintf(pattern, sizeof(pattern), "%s/tests/corpus/fatbin/nvcc-*.fatbin",
              srcdir ? srcdir : ".");
     assert_int_equal(glob(pattern, 0, NULL, &x->glob), 0);
     assert_true(x->glob.gl_pathc >= 4);

@@ -72,7 +72,7 @@ static char *read_file(const char *path, size_t *ret_len)
 static size_t find(struct fixture *x, const char *pattern)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/tests/ptx/%s", srcdir(), pattern);
+    snprintf(path, sizeof(path), "%s/tests/ptx/%s", srcdir(), pattern);
     assert_int_equal(glob(path, 0, NULL, &x->glob), 0);
     return x->glob.gl_pathc;
 }
@@ -115,9 +115,9 @@ static void test_diagnostics(void **state)
     assert_true(n >= 40);
     for (size_t k = 0; k < n; k++) {
         char path[4096], base[300];
-        snprintf(path, sizeof path, "%s", x->glob.gl_pathv[k]);
+        snprintf(path, sizeof(path), "%s", x->glob.gl_pathv[k]);
         x->text = read_file(path, &x->len);
-        snprintf(base, sizeof base, "%s", strrchr(path, '/') + 1);
+        snprintf(base, sizeof(base), "%s", strrchr(path, '/') + 1);
         strcpy(strrchr(path, '.'), ".err");
         x->want = read_file(path, &x->want_len);
         int r = ws_ptx_parse(&x->m, x->text, x->len, base, &x->diags);
@@ -139,10 +139,10 @@ static void sort_words(const char *s, char *out, size_t size)
 {
     char copy[256], *words[32], *save;
     size_t n = 0, at = 0;
-    snprintf(copy, sizeof copy, "%s", s);
+    snprintf(copy, sizeof(copy), "%s", s);
     for (char *w = strtok_r(copy, ".", &save); w && n < 32; w = strtok_r(NULL, ".", &save))
         words[n++] = w;
-    qsort(words, n, sizeof *words, compare_words);
+    qsort(words, n, sizeof(*words), compare_words);
     for (size_t k = 0; k < n; k++)
         at += snprintf(out + at, size - at, "%s.", words[k]);
 }
@@ -151,21 +151,21 @@ static void test_census_is_covered(void **state)
 {
     struct fixture *x = *state;
     char path[4096], *save;
-    snprintf(path, sizeof path, "%s/tests/ptx/census.ptx", srcdir());
+    snprintf(path, sizeof(path), "%s/tests/ptx/census.ptx", srcdir());
     x->text = read_file(path, &x->len);
     assert_int_equal(ws_ptx_parse(&x->m, x->text, x->len, path, &x->diags), 0);
-    snprintf(path, sizeof path, "%s/tests/ptx/census.txt", srcdir());
+    snprintf(path, sizeof(path), "%s/tests/ptx/census.txt", srcdir());
     x->want = read_file(path, &x->want_len);
     const struct ws_ptx_func *f = ws_ptx_find_func(x->m, "k");
     size_t n = 0;
     for (char *op = strtok_r(x->want, "\n", &save); op; op = strtok_r(NULL, "\n", &save), n++) {
         char want[300], have[300], insn[500];
         bool found = false;
-        sort_words(op, want, sizeof want);
+        sort_words(op, want, sizeof(want));
         for (uint32_t k = 0; k < f->n_insns && !found; k++) {
-            ws_ptx_insn_text(x->m, f, &f->insns[k], insn, sizeof insn);
+            ws_ptx_insn_text(x->m, f, &f->insns[k], insn, sizeof(insn));
             insn[strcspn(insn, " ;")] = '\0';
-            sort_words(insn, have, sizeof have);
+            sort_words(insn, have, sizeof(have));
             found = !strcmp(want, have);
         }
         if (!found)

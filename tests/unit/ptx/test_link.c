@@ -268,10 +268,10 @@ static void test_conflicts(void **state)
         {".extern .func k();\n", ".visible .entry k() { ret; }\n", "as a kernel"},
     };
     struct fix *f = *state;
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char a[256], b[256];
-        snprintf(a, sizeof a, "%s%s", HEAD, cases[k].a);
-        snprintf(b, sizeof b, "%s%s", HEAD, cases[k].b);
+        snprintf(a, sizeof(a), "%s%s", HEAD, cases[k].a);
+        snprintf(b, sizeof(b), "%s%s", HEAD, cases[k].b);
         assert_int_equal(LINK(f, 0, a, b), WS_PTX_E_SYNTAX);
         must_say(f, cases[k].want);
     }
@@ -314,12 +314,12 @@ static void fill(struct box *b, const char *first, const char *second)
     *b = (struct box){.h = {.magic = WS_LINK_IMAGE_MAGIC,
                             .version = WS_LINK_IMAGE_VERSION,
                             .n_parts = 2,
-                            .bytes = sizeof *b},
+                            .bytes = sizeof(*b)},
                       .names = "a.ptx\0b.ptx"};
     for (int k = 0; k < 2; k++) {
-        snprintf(b->text[k], sizeof b->text[k], "%s", k ? second : first);
+        snprintf(b->text[k], sizeof(b->text[k]), "%s", k ? second : first);
         b->p[k] =
-            (struct ws_link_part){offsetof(struct box, text) + k * sizeof b->text[0],
+            (struct ws_link_part){offsetof(struct box, text) + k * sizeof(b->text[0]),
                                   strlen(b->text[k]) + 1, offsetof(struct box, names) + k * 6};
     }
 }
@@ -342,16 +342,16 @@ static void test_container(void **state)
     struct fix *f = *state;
     struct box b;
     fill(&b, USES_F, HAS_F);
-    assert_int_equal(ws_image_kind(&b, sizeof b), WS_IMAGE_LINK);
-    assert_int_equal(open_box(f, &b, sizeof b), 0);
+    assert_int_equal(ws_image_kind(&b, sizeof(b)), WS_IMAGE_LINK);
+    assert_int_equal(open_box(f, &b, sizeof(b)), 0);
     assert_int_equal(f->m->n_funcs, 2);
     fill(&b, USES_F, HEAD);
-    assert_int_equal(open_box(f, &b, sizeof b), 0);
+    assert_int_equal(open_box(f, &b, sizeof(b)), 0);
     b.h.flags = WS_LINK_IMAGE_STRICT;
-    assert_int_equal(open_box(f, &b, sizeof b), WS_PTX_E_NOTFOUND);
+    assert_int_equal(open_box(f, &b, sizeof(b)), WS_PTX_E_NOTFOUND);
     must_say(f, "a.ptx:8: unresolved external function 'f'");
     fill(&b, USES_F, HEAD "frob;\n");
-    assert_int_equal(open_box(f, &b, sizeof b), WS_PTX_E_SYNTAX);
+    assert_int_equal(open_box(f, &b, sizeof(b)), WS_PTX_E_SYNTAX);
     must_say(f, "b.ptx:4");
 }
 
@@ -360,21 +360,21 @@ static void test_damaged_containers(void **state)
     struct fix *f = *state;
     struct box good, b;
     fill(&good, USES_F, HAS_F);
-    for (size_t len = 0; len < sizeof good.h + sizeof good.p; len += 4)
+    for (size_t len = 0; len < sizeof(good.h) + sizeof(good.p); len += 4)
         assert_int_not_equal(open_box(f, &good, len), 0);
 #define BROKEN(change)                                                                             \
     b = good;                                                                                      \
     change;                                                                                        \
-    assert_int_equal(open_box(f, &b, sizeof b), WS_PTX_E_FORMAT)
+    assert_int_equal(open_box(f, &b, sizeof(b)), WS_PTX_E_FORMAT)
     BROKEN(b.h.version = 2);
     BROKEN(b.h.bytes--);
     BROKEN(b.h.n_parts = 0);
     BROKEN(b.h.n_parts = 1000);
-    BROKEN(b.p[1].offset = sizeof b + 1);
+    BROKEN(b.p[1].offset = sizeof(b) + 1);
     BROKEN(b.p[1].bytes = UINT64_MAX);
     BROKEN(b.p[1].offset = UINT64_MAX);
-    BROKEN(b.p[0].name = sizeof b);
-    BROKEN((b.p[0].name = sizeof b - 1, b.text[1][511] = 'x'));
+    BROKEN(b.p[0].name = sizeof(b));
+    BROKEN((b.p[0].name = sizeof(b) - 1, b.text[1][511] = 'x'));
     BROKEN(memcpy(b.text[1], "nonsense", 9));
 }
 
@@ -388,7 +388,7 @@ static void test_device_runtime_is_left_out(void **state)
               "__cudaCDP2LaunchDeviceV2; ret; }\n",
          HEAD ".visible .func __cudaCDP2LaunchDeviceV2() { ret; }\n");
     b.h.flags = WS_LINK_IMAGE_STRICT;
-    assert_int_equal(open_box(f, &b, sizeof b), 0);
+    assert_int_equal(open_box(f, &b, sizeof(b)), 0);
     assert_true(ws_ptx_find_func(f->m, "__cudaCDP2LaunchDeviceV2")->is_decl);
 }
 

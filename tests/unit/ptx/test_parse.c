@@ -168,7 +168,7 @@ static void test_special_registers(void **state)
     struct fixture *x = *state;
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         char text[200];
-        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b32 x; mov.u32 x, %s; }",
+        snprintf(text, sizeof(text), HEAD ".entry k() { .reg .b32 x; mov.u32 x, %s; }",
                  rows[k].text);
         const struct ws_ptx_func *f = parse(x, text);
         assert_int_equal(f->insns[0].operands[1].kind, WS_OPD_SREG);
@@ -234,7 +234,7 @@ static void test_immediates(void **state)
     struct fixture *x = *state;
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
         char text[200];
-        snprintf(text, sizeof text, HEAD ".entry k() { .reg .b64 d; mov.b64 d, %s; }",
+        snprintf(text, sizeof(text), HEAD ".entry k() { .reg .b64 d; mov.b64 d, %s; }",
                  rows[k].text);
         const struct ws_ptx_func *f = parse(x, text);
         uint64_t got = ws_ptx_imm_as(&f->insns[0].operands[1], rows[k].type);
@@ -255,7 +255,7 @@ static void test_initial_values(void **state)
                   "0};\n.extern .shared .b8 dyn[];");
     const struct ws_ptx_var *v = x->m->vars;
     assert_int_equal(v[0].size_bytes, 48);
-    assert_int_equal(v[0].init_bytes, sizeof grid - 3); /* trailing zeros are left out */
+    assert_int_equal(v[0].init_bytes, sizeof(grid) - 3); /* trailing zeros are left out */
     assert_memory_equal(v[0].init, grid, v[0].init_bytes);
     assert_int_equal(v[1].n_init_syms, 2);
     assert_int_equal(v[1].init_syms[0].offset, 8);
@@ -357,12 +357,12 @@ static void test_instruction_text(void **state)
     const struct ws_ptx_func *f =
         parse(x, KERNEL("@!%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%d1+16];"
                         "min.f32.xorsign.abs.ftz.NaN %f1, %f2, -0f3F800000;"));
-    ws_ptx_insn_text(x->m, f, f->insns, buf, sizeof buf);
+    ws_ptx_insn_text(x->m, f, f->insns, buf, sizeof(buf));
     assert_string_equal(buf, "@!%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%d1+16];");
-    ws_ptx_insn_text(x->m, f, &f->insns[1], buf, sizeof buf);
+    ws_ptx_insn_text(x->m, f, &f->insns[1], buf, sizeof(buf));
     assert_string_equal(buf, "min.ftz.NaN.xorsign.abs.f32 %f1, %f2, 0fBF800000;");
-    ws_ptx_insn_text(x->m, f, f->insns, small, sizeof small);
-    assert_true(strlen(small) < sizeof small);
+    ws_ptx_insn_text(x->m, f, f->insns, small, sizeof(small));
+    assert_true(strlen(small) < sizeof(small));
 }
 
 static void test_mix(void **state)
@@ -470,10 +470,10 @@ static void test_equal_sees_every_difference(void **state)
     struct fixture *x = *state;
     assert_int_equal(ws_ptx_parse(&x->m, base, strlen(base), "t", &x->diags), 0);
     for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
-        char changed[sizeof base + 40];
+        char changed[sizeof(base) + 40];
         const char *at = strstr(base, rows[k].from);
         assert_non_null(at);
-        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - base), base, rows[k].to,
+        snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - base), base, rows[k].to,
                  at + strlen(rows[k].from));
         if (ws_ptx_parse(&x->m2, changed, strlen(changed), "t", &x->diags)) {
             x->text = ws_diags_text(&x->diags);
@@ -499,7 +499,7 @@ static void test_every_allocation_may_fail(void **state)
     /* mov's types are wrong, so that diagnostics are made, too */
     for (uint64_t n = 1; n < 100000 && r == -ENOMEM; n++) {
         ws_alloc_fail_after(n);
-        r = ws_ptx_parse(&x->m, text, sizeof text - 1, "t", &x->diags);
+        r = ws_ptx_parse(&x->m, text, sizeof(text) - 1, "t", &x->diags);
         assert_null(x->m);
         assert_true(r == -ENOMEM || r == WS_PTX_E_SYNTAX);
     }

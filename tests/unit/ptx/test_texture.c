@@ -134,7 +134,7 @@ static void test_all_forms(void **state)
     assert_true(m->n_funcs > n && m->n_funcs <= n + WS_TEXTURE_FUNCS);
     for (uint32_t k = 0; k < n; k++) {
         char name[16];
-        snprintf(name, sizeof name, "k%u", k);
+        snprintf(name, sizeof(name), "k%u", k);
         assert_string_equal(m->funcs[k].name, name);
         if (has_texop(&m->funcs[k]))
             fail_msg("%s stays", forms[k]);

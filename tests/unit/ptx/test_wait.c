@@ -32,7 +32,7 @@ static char *read_file(const char *name)
 {
     const char *dir = getenv("srcdir");
     char path[600], *text = calloc(1, 1 << 20);
-    snprintf(path, sizeof path, "%s/%s", dir ? dir : ".", name);
+    snprintf(path, sizeof(path), "%s/%s", dir ? dir : ".", name);
     FILE *f = fopen(path, "r");
     if (!f || !fread(text, 1, (1 << 20) - 1, f))
         fail_msg("%s", path);
@@ -56,12 +56,12 @@ static void as_compiled(void **state)
         n[should]++;
         char why[160] = "";
         bool flat;
-        int r = ws_ptx_rewrite_refused(m, k, WS_REWRITE_SLICE, &flat, why, sizeof why);
+        int r = ws_ptx_rewrite_refused(m, k, WS_REWRITE_SLICE, &flat, why, sizeof(why));
         if (r != (should ? WS_PTX_E_UNSUPPORTED : 0) || (should && !strstr(why, waits)))
             fail_msg("%s: %d, %s", name, r, why);
-        assert_int_equal(ws_ptx_fuse_refused(m, k, why, sizeof why), r);
+        assert_int_equal(ws_ptx_fuse_refused(m, k, why, sizeof(why)), r);
         assert_int_equal(ws_ptx_fence(m, k, &fenced), 0);
-        r = ws_ptx_rewrite_refused(m, fenced, WS_REWRITE_SLICE, &flat, why, sizeof why);
+        r = ws_ptx_rewrite_refused(m, fenced, WS_REWRITE_SLICE, &flat, why, sizeof(why));
         if (should && r != WS_PTX_E_UNSUPPORTED)
             fail_msg("%s, fenced: %d, %s", name, r, why);
     }
@@ -249,7 +249,8 @@ static void shapes(void **state)
         bool flat;
         snprintf(text, sizeof(text), "%s%s%s%s\n}\n", TOP, rows[k].before, HEAD, rows[k].body);
         struct ws_ptx_module *m = parse(text);
-        int r = ws_ptx_rewrite_refused(m, m->n_funcs - 1, WS_REWRITE_SLICE, &flat, why, sizeof why);
+        int r =
+            ws_ptx_rewrite_refused(m, m->n_funcs - 1, WS_REWRITE_SLICE, &flat, why, sizeof(why));
         if (r != (rows[k].waits ? WS_PTX_E_UNSUPPORTED : 0) ||
             (rows[k].waits && !strstr(why, waits)))
             fail_msg("%s: %d, '%s'", rows[k].description, r, why);
@@ -274,7 +275,7 @@ static void large(void **state)
     struct ws_ptx_module *m = parse(text);
     char why[160] = "";
     bool flat;
-    assert_int_equal(ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof why),
+    assert_int_equal(ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof(why)),
                      WS_PTX_E_UNSUPPORTED);
     ws_ptx_module_free(m);
     free(text);
@@ -289,7 +290,7 @@ static void large(void **state)
     fprintf(f, "add.u32 %%r2, %%r2, 1; setp.lt.u32 %%p2, %%r2, %%r9; @%%p2 bra L0; ret;\n}\n");
     fclose(f);
     m = parse(text);
-    int r = ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof why);
+    int r = ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof(why));
     assert_true(r == 0 || r == WS_PTX_E_UNSUPPORTED);
     ws_ptx_module_free(m);
     free(text);
@@ -303,7 +304,7 @@ static void out_of_memory(void **state)
         char why[160] = "";
         bool flat;
         ws_alloc_fail_after(n);
-        r = ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof why);
+        r = ws_ptx_rewrite_refused(m, 0, WS_REWRITE_SLICE, &flat, why, sizeof(why));
         ws_alloc_fail_after(0);
         assert_true(r == -ENOMEM || r == WS_PTX_E_UNSUPPORTED);
         failures += r < 0;

@@ -79,7 +79,7 @@ static void test_members_are_apart(void **state)
     struct ws_template_kernel k[] = {{m, 2}, {m, 3}, {m, 2}};
     struct ws_template *t = NULL;
     char why[256] = "", *before = print(m);
-    if (ws_template_make(&t, k, 3, false, false, why, sizeof why))
+    if (ws_template_make(&t, k, 3, false, false, why, sizeof(why)))
         fail_msg("%s", why);
     check_sound(t);
     assert_int_equal(t->fused.n, 3);
@@ -115,7 +115,7 @@ static void test_leader(void **state)
     struct ws_template_kernel k = {m, 2};
     struct ws_template *t = NULL;
     char why[256] = "";
-    if (ws_template_make_leader(&t, &k, false, why, sizeof why))
+    if (ws_template_make_leader(&t, &k, false, why, sizeof(why)))
         fail_msg("%s", why);
     check_sound(t);
     char *text = print(t->ptx);
@@ -168,8 +168,8 @@ static void test_plain(void **state)
     for (int leader = 0; leader < 2; leader++) {
         struct ws_template *t = NULL;
         char why[256] = "";
-        if (leader ? ws_template_make_leader(&t, k, true, why, sizeof why)
-                   : ws_template_make(&t, k, 2, false, true, why, sizeof why))
+        if (leader ? ws_template_make_leader(&t, k, true, why, sizeof(why))
+                   : ws_template_make(&t, k, 2, false, true, why, sizeof(why)))
             fail_msg("%s", why);
         check_sound(t);
         char *text = print(t->ptx);
@@ -218,11 +218,11 @@ static void test_refused(void **state)
     };
     for (size_t n = 0; n < WS_ARRAY_SIZE(rows); n++) {
         char text[2048], why[256] = "";
-        snprintf(text, sizeof text, HEAD "%s", rows[n].body);
+        snprintf(text, sizeof(text), HEAD "%s", rows[n].body);
         struct ws_ptx_module *m = parse(text);
         struct ws_template_kernel k = {m, (uint32_t)(ws_ptx_find_func(m, "k") - m->funcs)};
         struct ws_template *t = NULL;
-        int r = ws_template_make(&t, &k, 1, false, false, why, sizeof why);
+        int r = ws_template_make(&t, &k, 1, false, false, why, sizeof(why));
         if (r != WS_PTX_E_UNSUPPORTED || !strstr(why, rows[n].why))
             fail_msg("%s: %d, %s", rows[n].description, r, why);
         assert_null(t);
@@ -230,7 +230,7 @@ static void test_refused(void **state)
     }
     char why[256];
     struct ws_template *t = NULL;
-    assert_int_equal(ws_template_make(&t, NULL, WS_FUSE_MAX + 1, false, false, why, sizeof why),
+    assert_int_equal(ws_template_make(&t, NULL, WS_FUSE_MAX + 1, false, false, why, sizeof(why)),
                      WS_PTX_E_UNSUPPORTED);
 }
 
@@ -248,7 +248,7 @@ static void test_workloads(void **state)
     uint32_t n = 0, n_files = 0;
     for (size_t f = 0; f < WS_ARRAY_SIZE(rows); f++) {
         char path[600], why[256] = "", *text = calloc(1, 1 << 20);
-        snprintf(path, sizeof path, "%s/tests/cuda/ptx/%s.ptx", dir ? dir : ".", rows[f].file);
+        snprintf(path, sizeof(path), "%s/tests/cuda/ptx/%s.ptx", dir ? dir : ".", rows[f].file);
         FILE *file = fopen(path, "r");
         if (!file || !fread(text, 1, (1 << 20) - 1, file))
             fail_msg("%s", path);
@@ -263,8 +263,8 @@ static void test_workloads(void **state)
             struct ws_template_kernel own = {m, i};
             for (int leader = 0; leader < 2; leader++) {
                 struct ws_template *t = NULL;
-                int r = leader ? ws_template_make_leader(&t, &own, false, why, sizeof why)
-                               : ws_template_make(&t, &own, 1, true, false, why, sizeof why);
+                int r = leader ? ws_template_make_leader(&t, &own, false, why, sizeof(why))
+                               : ws_template_make(&t, &own, 1, true, false, why, sizeof(why));
                 if (r)
                     fail_msg("%s %s: %s", leader ? "leader" : "fused", m->funcs[i].name, why);
                 check_sound(t);
@@ -276,7 +276,7 @@ static void test_workloads(void **state)
     }
     struct ws_template *t = NULL; /* and all in one */
     char why[256] = "";
-    if (ws_template_make(&t, k, n, false, false, why, sizeof why))
+    if (ws_template_make(&t, k, n, false, false, why, sizeof(why)))
         fail_msg("%s", why);
     check_sound(t);
     ws_template_free(t);
@@ -289,7 +289,7 @@ static void test_workloads(void **state)
 static void write_file(const char *dir, const char *name, const char *text)
 {
     char path[256];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs(text, f);
@@ -326,7 +326,7 @@ static void test_manifest(void **state)
     };
     char dir[] = "/tmp/test_templates.XXXXXX", text[8192];
     assert_non_null(mkdtemp(dir));
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "%s.visible .entry wrong()\n{\n.reg .b32 %%r;\nmov.u32 %%r, "
              "%%warpid;\nret;\n}\n",
              two);
@@ -362,7 +362,7 @@ static void test_manifest(void **state)
     }
     const char *names[] = {"a.ptx", "bad.ptx", "manifest"};
     for (int k = 0; k < 3; k++) {
-        snprintf(text, sizeof text, "%s/%s", dir, names[k]);
+        snprintf(text, sizeof(text), "%s/%s", dir, names[k]);
         unlink(text);
     }
     rmdir(dir);
@@ -379,7 +379,7 @@ static void test_enterprise(void **state)
     char dir[600];
     struct ws_template_manifest *t = NULL;
     struct ws_diags d = WS_DIAGS_NULL;
-    snprintf(dir, sizeof dir, "%s/templates/enterprise", src ? src : ".");
+    snprintf(dir, sizeof(dir), "%s/templates/enterprise", src ? src : ".");
     if (ws_template_manifest_read(&t, dir, &d))
         fail_msg("%s", ws_diags_text(&d));
     assert_true(ws_template_manifest_n(t) > 0);
