@@ -10,8 +10,8 @@
  * the space last. */
 typedef void ws_space_release_fn(void *arg, uint8_t *host, uint64_t bytes);
 
-/* As ws_space_map_host(), with a device and access: @release(@arg, @host, @bytes) is called once
- * nobody can see the memory any more. On an error it is not called. @m->flags is not read. */
+/* As ws_space_map_host(), with a device and access: @release is called with @arg once nobody can
+ * see the memory any more. On an error it is not called. @m->flags is not read. */
 WS_MUST_CHECK int ws_space_map(struct ws_space *s, const struct ws_mapping *m,
                                ws_space_release_fn *release, void *arg);
 
@@ -88,7 +88,7 @@ bool ws_space_heap(const struct ws_space *s, uint64_t *ret_va, uint64_t *ret_byt
  * anybody goes on. Any thread. */
 enum ws_heap_turn {
     WS_HEAP_GO,   /* until ws_space_heap_end() */
-    WS_HEAP_WIPE, /* wipe them first, then ws_space_heap_wiped(); only if @may_wipe. Then as GO */
+    WS_HEAP_WIPE, /* wipe them first, then ws_space_heap_wiped(); only if may_wipe. Then as GO */
     WS_HEAP_WAIT, /* ask again: they are to be wiped, or are being */
 };
 enum ws_heap_turn ws_space_heap_begin(struct ws_space *s, bool may_wipe);

@@ -44,7 +44,7 @@ static bool is_func(int32_t sym)
     return sym >= 0 && WS_PTX_SYM_KIND(sym) == WS_PTX_SYM_FUNC;
 }
 
-/* @arg: of a call, where a parameter's name stands for its value. */
+/* For an operand outside the arguments of calls, where a parameter's name stands for its value. */
 static int operand_refused(const struct ws_ptx_func *f, const struct ws_ptx_operand *o,
                            uint32_t line, char *why, size_t bytes)
 {

@@ -178,7 +178,7 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const stru
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g);
 
 /* dispatch_check.c: between the policy and what is carried out */
-/* Why @p can't be carried out, as text that stays good; NULL: it can. @started: SMs given out so
+/* Why @p can't be carried out, as text that stays good; NULL: it can. @taken: the SMs given out so
  * far on each GPU: those of running jobs and of decisions before @p; an accepted start is added. */
 const char *ws_dispatch_nonsense(const struct ws_policy_snapshot *snap,
                                  const struct ws_policy_decision *p, struct ws_sm_set *taken);

@@ -35,7 +35,7 @@ void ws_energy_charge(struct ws_client *c, uint32_t gpu, uint64_t uj)
     atomic_fetch_add_explicit(&c->energy.gpu[gpu].charged_uj, uj, memory_order_release);
 }
 
-/* Clients there, then those that go: calls @f for each. */
+/* A loop over all clients: those that are connected, then those that are going. */
 #define FOR_EACH_CLIENT(c, s)                                                                      \
     for (struct ws_list *list_ = &(s)->clients.all; list_;                                         \
          list_ = list_ == &(s)->clients.all ? &(s)->clients.dying : NULL)                          \

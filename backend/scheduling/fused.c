@@ -473,7 +473,8 @@ static uint64_t weight(const struct ws_fused *f, uint32_t k, bool counted)
     return counted ? p->n_thread_insns : threads * p->grid[1] * p->grid[2];
 }
 
-/* The end of what the first @k members get: shares are differences of these, so they sum to all. */
+/* What the first members get together, whose parts sum to @sum of @total. Shares are differences of
+ * these, so they sum to @all. */
 static uint64_t portion(uint64_t all, unsigned __int128 sum, unsigned __int128 total)
 {
     return total ? (uint64_t)((unsigned __int128)all * sum / total) : 0;

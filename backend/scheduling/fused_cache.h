@@ -35,7 +35,7 @@ int ws_fused_kernel_cmp(const struct ws_fused_kernel *a, const struct ws_fused_k
 enum ws_fused_how {
     WS_FUSED_ANY,
     WS_FUSED_SAME_BLOCK, /* all blocks have one shape */
-    WS_FUSED_LEADER      /* all are the same kernel, grid and block; @n is 1 */
+    WS_FUSED_LEADER      /* all are the same kernel, grid and block, given once */
 };
 /* @kernels: [@n] in that order. Return: 0 with a reference in *ret; WS_FUSED_E_REFUSED with
  *   *ret_why, valid until the next call; -EAGAIN: under way; -ENOMEM. */

@@ -54,7 +54,7 @@ struct ws_cover {
     unsigned n_kernels, n_images, n_uses; /* kernels, PTX texts, objects that use CUDA at all */
     bool oom;
 };
-/* Adds a use, or counts one more if it is known. All texts but @note and @group are copied. */
+/* Adds a use, or counts one more if it is known. All texts but note and group are copied. */
 void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item);
 void ws_cover_deinit(struct ws_cover *c);
 size_t ws_cover_count(const struct ws_cover *c, enum ws_cover_kind kind, enum ws_ledger_state s);

@@ -10,8 +10,8 @@
 
 struct ws_channel;
 
-/* Loads libzmq, connects to @endpoint and says hello, within @timeout_ms. @ret_hello: as
- * ws_channel_hello(). On failure one line on stderr says what, and what would be right. */
+/* Loads libzmq, connects to @endpoint and says hello, within @timeout_ms; the answer is
+ * ws_channel_hello()'s. On failure one line on stderr says what, and what would be right. */
 int ws_channel_open(struct ws_channel **ret, const char *endpoint, const Ws__Hello *hello,
                     int timeout_ms);
 void ws_channel_close(struct ws_channel *c, bool say_goodbye);

@@ -129,8 +129,8 @@ int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
                      int *ret_blocks);
-/* Clusters have one block here: the largest size, and how many are resident at once. @cluster: its
- * dimensions, or all 0. Return: a CUDA code; NOT_SUPPORTED, said by name, for larger ones. */
+/* Clusters have one block here: the largest size, and how many are resident at once. Return: a CUDA
+ * code; NOT_SUPPORTED, said by name, for larger ones. */
 int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
                        int *ret_clusters);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */

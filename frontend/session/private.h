@@ -21,7 +21,7 @@ int ws_session_n_devices(void);            /* only after enter */
 /* Counts resets of a device: what was made in an older epoch is gone. */
 uint32_t ws_session_epoch(int device);
 
-/* Posts a command. Call: with its reply; @ret may be NULL. */
+/* A command for ws_channel_post() and ws_channel_call(), as a compound literal. */
 #define WS_COMMAND(which, member, ...)                                                             \
     &(Ws__Command)                                                                                 \
     {                                                                                              \

@@ -42,7 +42,7 @@ int ws_texobj_free(uint64_t address, bool surface);
 /* A copy. INVALID_VALUE: no such object. */
 int ws_texobj_get(uint64_t address, bool surface, struct ws_texobj *ret);
 
-/* ---- references: the module's variable @name ---- */
+/* ---- references: variables of a module ---- */
 struct ws_texref;
 void ws_texref_drop_module(const struct ws_mod *m);
 

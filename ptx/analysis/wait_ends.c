@@ -198,8 +198,8 @@ static bool same_place(const struct ws_ptx_operand *a, const struct ws_ptx_opera
            a->sym == b->sym && a->imm == b->imm;
 }
 
-/* Whether @o is what was read at @place before: by the same instruction on the last trip, or loaded
- * on this one. */
+/* Whether @o is what was read before at the place that @swap writes: by @swap itself on the last
+ * trip, or by a load on this one. */
 static bool was_read(struct ws_wait *w, struct ws_wait_level *l, const struct ws_ptx_operand *o,
                      const struct ws_ptx_insn *swap)
 {

@@ -34,7 +34,7 @@ struct ws_ptx_edit {
     bool failed;
 };
 
-/* Several functions become one. @name: of the new function; borrowed until the end. Where there are
+/* Several functions become one. @fused_name: of the new function; borrowed until the end. Where there are
  * several, their registers, labels, variables and parameters get names of their own. Parameters
  * stand one function's after another's, each beginning at a multiple of 16, then @ctl_bytes as
  * below. @drop_shared: their static shared variables are left out; what refers to them is the
@@ -81,7 +81,7 @@ struct ws_ptx_insn *ws_ptx_edit_add(struct ws_ptx_edit *e, enum ws_ptx_op op, en
                     sizeof((struct ws_ptx_operand[]){__VA_ARGS__}) /                               \
                         sizeof(struct ws_ptx_operand),                                             \
                     (struct ws_ptx_operand[]){__VA_ARGS__})
-/* Makes it "@p …" or "@!p …". */
+/* Makes it run only in threads where @pred is true, or with @negated false. */
 void ws_ptx_edit_guard(struct ws_ptx_insn *i, int32_t pred, bool negated);
 /* Appends a copy of old instruction @index, whose operands are its own and whose labels
  * ws_ptx_edit_skip() has placed. Return: the copy. */

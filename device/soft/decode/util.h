@@ -106,7 +106,7 @@ static inline bool is_half(type t)
     return t == WS_T_F16 || t == WS_T_F16X2 || t == WS_T_BF16 || t == WS_T_BF16X2;
 }
 
-/* A micro-op "lane": dst = fn(sources…, x). @ws: widths of dst and the sources in bytes. */
+/* A micro-op "lane": @dst = @fn(@src…, @x). Widths are in bytes. */
 struct ws_uop *ws_dec_lane(struct ws_dec *d, ws_lane_fn fn, uint32_t x, uint32_t dst,
                            uint32_t dst_width, unsigned n, const uint32_t *src,
                            const uint32_t *src_widths);

@@ -133,7 +133,7 @@ struct ws_core_ctx {
     uint64_t n_looked;         /* how often that was somewhere else */
     /* Headers of textures that were checked (exec_tex.h); NULL: none yet. */
     struct ws_tex_cache *tex;
-    bool granted; /* a warp-synchronous micro-op goes on with the lanes that are here */
+    bool granted; /* a warp-synchronous micro-op resumes with the lanes that are here */
     uint32_t cls[8];
     uint64_t n_thread_insns;
     struct ws_exec_work *work;
@@ -222,7 +222,7 @@ bool ws_exec_call(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws
                   const struct ws_seg *cont);
 /* Lanes m return. Return: where all active lanes go on now, or NULL to leave the core. */
 const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t m);
-/* text.c: what device code has to say. @va: rows of addresses. */
+/* text.c: what device code has to say. Those named …_va are rows of addresses. */
 const struct ws_uop *ws_exec_assertfail(struct ws_core_ctx *c, const struct ws_uop *u,
                                         uint32_t lanes, const uint64_t *message_va,
                                         const uint64_t *file_va, const uint32_t *line,
