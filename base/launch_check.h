@@ -22,8 +22,8 @@ struct ws_launch_shape {
     uint32_t static_shared_bytes, dynamic_shared_bytes; /* per block */
     uint32_t max_threads_per_block;                     /* of the GPU */
     uint32_t max_shared_bytes;                          /* per block, of the GPU */
-    uint32_t
-        kernel_max_threads; /* per block, as .maxntid or .reqntid of the kernel say; 0: no limit */
+    /* per block, as .maxntid or .reqntid of the kernel say; 0: no limit */
+    uint32_t kernel_max_threads;
 };
 
 /* The first rule that a launch breaks. */

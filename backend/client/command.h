@@ -46,8 +46,8 @@ struct ws_command {
     bool has_frame;
     bool in_job; /* counted in its context's job (dispatch.c) */
     bool fused;  /* part of a merged launch */
-    struct ws_fused
-        *carries; /* it is the merged launch itself, and stands in no stream (fused.c) */
+    /* it is the merged launch itself, and stands in no stream (fused.c) */
+    struct ws_fused *carries;
     struct ws_memory *moved_from; /* OP: fills memory anew that was here: a reference (migrate.c) */
     uint64_t moved_va;            /* …which is mapped here meanwhile; 0: the host sees it */
     uint8_t bulk;                 /* Ws__Copy__Bulk */

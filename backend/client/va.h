@@ -28,8 +28,8 @@ struct ws_va_extent {
 };
 struct ws_va { /* of one client */
     struct ws_va_pool *pool;
-    struct ws_va_extent
-        *free; /* sorted by address, never adjacent unless in different granule runs */
+    /* sorted by address, never adjacent unless in different granule runs */
+    struct ws_va_extent *free;
     size_t n_free, cap_free, hint;
     struct ws_va_extent *runs; /* of granules */
     size_t n_runs, cap_runs;

@@ -97,8 +97,8 @@ struct ws_rtsim_task_result {
     uint64_t n_finished;
 };
 struct ws_rtsim_result {
-    struct ws_rtsim_task_result
-        *tasks;               /* [n_tasks], borrowed from the simulator until its next run */
+    /* [n_tasks], borrowed from the simulator until its next run */
+    struct ws_rtsim_task_result *tasks;
     const int64_t *core_busy; /* [n_cores] spinning included */
     int64_t gpu_busy, gpu_switching, gpu_updating, copying;
     int64_t end;
