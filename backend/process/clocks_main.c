@@ -219,7 +219,7 @@ static void serve(struct helper *h, int peer)
         return;
     if (n != (ssize_t)sizeof(q) || q.version != WS_CLOCKS_VERSION) {
         if (n > 0)
-            ws_log(WS_WARN, "clocks: a message that is none: the daemon is of another version");
+            ws_log(WS_WARN, "clocks: a malformed message: the daemon is of another version");
         leave(h, peer);
         return;
     }

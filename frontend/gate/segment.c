@@ -346,7 +346,7 @@ static void ask(struct ws_gate_job *g)
     pthread_cond_broadcast(&changed);
 }
 
-/* The lease is over: ends the segment when it is done, or, if that takes too long, goes on with it.
+/* The lease is over: ends the segment when it is done, or resumes it if that takes too long.
  * Lock held. */
 static void drain(struct ws_gate_job *g)
 {

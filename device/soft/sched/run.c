@@ -24,8 +24,8 @@ enum { WORKSPACE_BYTES = WS_DEVICE_PAGE_BYTES };
 
 /* ---- a kernel's life ---- */
 
-/* Goes on with the host's time while a kernel is executed, which may be ahead of the device's: what
- * one launch saw, a later one does not see less of. */
+/* Advances with the host's time while a kernel is executed, so it may be ahead of the device's. A
+ * later launch never sees an earlier time than one before it saw. */
 static uint64_t grid_globaltimer(void *arg)
 {
     const struct ws_run *r = arg;
