@@ -51,7 +51,7 @@
 #include "device/space.h"
 #include "protocol/protocol.h"
 
-struct ws_alarms;
+struct ws_alarm_queue;
 struct ws_energy_log;
 struct ws_learn;
 struct ws_loader;
@@ -120,7 +120,7 @@ struct ws_server {
     struct ws_dispatch *dispatch; /* NULL: no policy */
     struct ws_server_fused fused;
     struct ws_server_gated gated;
-    struct ws_alarms *periods;
+    struct ws_alarm_queue *periods;
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_tracing *tracing;       /* NULL: nobody asks */
     struct ws_server_out out;

@@ -19,7 +19,7 @@
 #include "base/conf.h"
 #include "base/error.h"
 
-struct key {
+struct catalog_key {
     const char *name;
     size_t offset;
     uint8_t bytes; /* 4 or 8: width of the field */
@@ -38,18 +38,18 @@ enum { NEEDED = -1 }; /* in place of a default */
      max,                                                                                          \
      def,                                                                                          \
      unit},
-static const struct key keys[] = {
+static const struct catalog_key keys[] = {
 #include "device/catalog_keys.def"
 };
 
-static int64_t key_value(const struct ws_gpu_spec *s, const struct key *k)
+static int64_t key_value(const struct ws_gpu_spec *s, const struct catalog_key *k)
 {
     const char *field = (const char *)s + k->offset;
     uint64_t v = k->bytes == 4 ? *(const uint32_t *)field : *(const uint64_t *)field;
     return (int64_t)(v / k->unit);
 }
 
-static void key_set(struct ws_gpu_spec *s, const struct key *k, int64_t value)
+static void key_set(struct ws_gpu_spec *s, const struct catalog_key *k, int64_t value)
 {
     char *field = (char *)s + k->offset;
     if (k->bytes == 4)

@@ -19,7 +19,7 @@
 
 struct ws_export {
     enum ws_handoff_source source; /* first: what an event of the epoll descriptor points at */
-    struct key {
+    struct file_key {
         dev_t dev;
         ino_t ino;
     } key;
@@ -30,7 +30,7 @@ struct ws_export {
     UT_hash_handle hh;
 };
 
-static bool key_of(int fd, struct key *ret)
+static bool key_of(int fd, struct file_key *ret)
 {
     struct stat st;
     memset(ret, 0, sizeof(*ret));
@@ -75,7 +75,7 @@ Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
                            struct ws_handoff_reply *ret)
 {
     struct ws_export *e = NULL;
-    struct key key;
+    struct file_key key;
     if (key_of(fd, &key))
         HASH_FIND(hh, c->server->memory.exports, &key, sizeof(key), e);
     if (!e || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY)

@@ -311,7 +311,7 @@ static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *t
  * meanwhile answers it with an error. */
 
 struct load {
-    struct ws_load load;
+    struct ws_module_load load;
     struct ws_list node; /* client->modules.loads */
     struct ws_context *context;
     uint64_t seq, module;
@@ -372,8 +372,8 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
     ws_client_retire(c, 1);
 }
 
-static void loaded(struct ws_load *load, struct ws_image *image, struct ws_code_entry *code, int r,
-                   const struct ws_diags *diags)
+static void loaded(struct ws_module_load *load, struct ws_image *image, struct ws_code_entry *code,
+                   int r, const struct ws_diags *diags)
 {
     struct load *w = WS_CONTAINER_OF(load, struct load, load);
     struct ws_context *x = w->context;

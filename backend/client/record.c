@@ -8,13 +8,13 @@
 #include "backend/client/stream.h"
 #include "base/alloc.h"
 
-struct sync {
+struct event_sync {
     struct ws_list of_record, of_client;
     struct ws_client *client;
     uint64_t seq;
 };
 
-static void sync_free(struct sync *y)
+static void sync_free(struct event_sync *y)
 {
     ws_list_remove(&y->of_record);
     ws_list_remove(&y->of_client);
@@ -30,7 +30,7 @@ void ws_record_init(struct ws_record *r, struct ws_context *x, uint32_t n_refs)
 
 void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
 {
-    struct sync *y = ws_alloc(sizeof(*y));
+    struct event_sync *y = ws_alloc(sizeof(*y));
     if (!y) {
         ws_client_drop_no_memory(c);
         return;
@@ -44,7 +44,7 @@ void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
 void ws_record_syncs_forget(struct ws_client *c)
 {
     while (!ws_list_empty(&c->events.syncs))
-        sync_free(ws_list_entry(c->events.syncs.next, struct sync, of_client));
+        sync_free(ws_list_entry(c->events.syncs.next, struct event_sync, of_client));
 }
 
 void ws_record_unref(struct ws_record *r)
@@ -52,7 +52,7 @@ void ws_record_unref(struct ws_record *r)
     if (--r->n_refs)
         return;
     while (!ws_list_empty(&r->syncs))
-        sync_free(ws_list_entry(r->syncs.next, struct sync, of_record));
+        sync_free(ws_list_entry(r->syncs.next, struct event_sync, of_record));
     free(r);
 }
 
@@ -63,7 +63,7 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns)
     while (!ws_list_empty(&r->streams))
         ws_stream_wake(ws_list_entry(r->streams.next, struct ws_stream, blocked));
     while (!ws_list_empty(&r->syncs)) {
-        struct sync *y = ws_list_entry(r->syncs.next, struct sync, of_record);
+        struct event_sync *y = ws_list_entry(r->syncs.next, struct event_sync, of_record);
         struct ws_client *c = y->client;
         uint64_t seq = y->seq;
         sync_free(y);

@@ -187,7 +187,7 @@ static void finish(struct ws_loader_work *w)
         }
     }
     while ((n = ws_list_pop(&t->loads))) {
-        struct ws_load *load = ws_list_entry(n, struct ws_load, node);
+        struct ws_module_load *load = ws_list_entry(n, struct ws_module_load, node);
         load->done(load, t->image, t->code, t->r, &t->diags);
     }
     ws_image_unref(t->image);
@@ -223,7 +223,7 @@ static struct task *task_of(struct ws_loader *l, struct ws_image *image, struct 
     return t;
 }
 
-int ws_loader_start(struct ws_loader *l, struct ws_load *load, struct ws_image *image,
+int ws_loader_start(struct ws_loader *l, struct ws_module_load *load, struct ws_image *image,
                     struct ws_device *device, const char *name)
 {
     bool fresh = false;

@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "protocol/protocol.h"
 
-enum kind { OTHER, WHOLE_NUMBER, FRACTION, ONE_WORD };
+enum value_kind { OTHER, WHOLE_NUMBER, FRACTION, ONE_WORD };
 enum row { IS_SECTION, IS_GROUP, IS_KEY };
 
 static const struct row_of {
@@ -24,7 +24,7 @@ static const struct row_of {
     const char *section; /* of a key: the one it is in */
     const char *name;    /* of a key; else the title */
     struct {
-        enum kind kind;
+        enum value_kind kind;
         double min, max;
         const char *unit; /* ONE_WORD: the array of words */
     } of;

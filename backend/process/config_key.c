@@ -418,7 +418,7 @@ static int users_take(const struct ws_config_key *k, void *field, cfg_t *cfg)
     return 0;
 }
 
-static const struct kind {
+static const struct key_kind {
     cfg_type_t type;
     bool (*ok)(const struct ws_config_key *k, cfg_t *cfg, cfg_opt_t *opt); /* NULL: all are */
     int (*take)(const struct ws_config_key *k, void *field, cfg_t *cfg);

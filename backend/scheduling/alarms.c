@@ -11,16 +11,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-struct ws_alarms {
+struct ws_alarm_queue {
     _Atomic unsigned n_refs;
     _Atomic bool gone;
     _Atomic(struct ws_rung *) rung; /* newest first */
     int wake_fd;
 };
 
-int ws_alarms_new(struct ws_alarms **ret, int wake_fd)
+int ws_alarms_new(struct ws_alarm_queue **ret, int wake_fd)
 {
-    struct ws_alarms *a = ws_alloc(sizeof(*a));
+    struct ws_alarm_queue *a = ws_alloc(sizeof(*a));
     if (!a)
         return ws_raise(-ENOMEM);
     a->n_refs = 1;
@@ -33,7 +33,7 @@ int ws_alarms_new(struct ws_alarms **ret, int wake_fd)
     return 0;
 }
 
-static void unref(struct ws_alarms *a)
+static void unref(struct ws_alarm_queue *a)
 {
     if (atomic_fetch_sub(&a->n_refs, 1) != 1)
         return;
@@ -45,7 +45,7 @@ static void unref(struct ws_alarms *a)
     free(a);
 }
 
-void ws_alarms_leave(struct ws_alarms *a)
+void ws_alarms_leave(struct ws_alarm_queue *a)
 {
     if (!a)
         return;
@@ -56,7 +56,7 @@ void ws_alarms_leave(struct ws_alarms *a)
 static void ring(struct ws_alarm *alarm)
 {
     struct ws_rung *r = WS_CONTAINER_OF(alarm, struct ws_rung, alarm);
-    struct ws_alarms *a = r->of;
+    struct ws_alarm_queue *a = r->of;
     struct ws_rung *head = atomic_load(&a->rung);
     do {
         r->next = head;
@@ -69,7 +69,7 @@ static void ring(struct ws_alarm *alarm)
     unref(a);
 }
 
-int ws_alarms_set(struct ws_alarms *a, struct ws_device *device, uint64_t at_ns, uint32_t who,
+int ws_alarms_set(struct ws_alarm_queue *a, struct ws_device *device, uint64_t at_ns, uint32_t who,
                   uint64_t what)
 {
     struct ws_rung *r = ws_alloc(sizeof(*r));
@@ -86,12 +86,12 @@ int ws_alarms_set(struct ws_alarms *a, struct ws_device *device, uint64_t at_ns,
     return e;
 }
 
-bool ws_alarms_pending(const struct ws_alarms *a)
+bool ws_alarms_pending(const struct ws_alarm_queue *a)
 {
     return atomic_load(&a->n_refs) > 1 || atomic_load(&a->rung);
 }
 
-struct ws_rung *ws_alarms_take(struct ws_alarms *a)
+struct ws_rung *ws_alarms_take(struct ws_alarm_queue *a)
 {
     return atomic_load_explicit(&a->rung, memory_order_relaxed) ? atomic_exchange(&a->rung, NULL)
                                                                 : NULL;

@@ -136,7 +136,7 @@ struct ws_dispatch {
     bool asking;
     struct ws_pending_event *events;
     size_t n_events, cap_events;
-    struct ws_alarms *timer;
+    struct ws_alarm_queue *timer;
     double timer_ms;                /* asked for last; NAN: it has rung */
     struct ws_explained *explained; /* ring */
     uint64_t n_explained;

@@ -9,11 +9,11 @@
 
 const char *const ws_ledger_words[_WS_LEDGER_N] = {"done", "approximate", "missing"};
 
-enum state { NONE, DONE };
+enum support { NONE, DONE };
 static const struct ledger_row {
     const char *name, *chapter, *asked;
     enum ws_ledger_api api;
-    enum state state;
+    enum support state;
 } rows[] = {
 #define WS_RT(name, chapter, state)    {#name, #chapter, #name, WS_LEDGER_RUNTIME, state},
 #define WS_NVRTC(name, chapter, state) {#name, #chapter, #name, WS_LEDGER_NVRTC, state},

@@ -106,13 +106,13 @@ static int print_entries(void)
 }
 
 /* ---- opcodes ---- */
-struct form {
+struct opcode_form {
     char *text; /* with modifiers: "mul.wide.s32" */
     enum ws_ptx_op op;
     enum ws_ledger_state state;
     char *why; /* missing: what the decoder says; approximate: static */
 };
-static struct form *forms;
+static struct opcode_form *forms;
 static size_t n_forms, cap_forms;
 
 static void form_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
@@ -165,7 +165,7 @@ static int judge(struct ws_ptx_module *m, uint32_t func, uint32_t at)
         state = WS_LEDGER_MISSING;
     else if (ws_ledger_opcode_note(text))
         state = WS_LEDGER_APPROXIMATE;
-    forms[n_forms++] = (struct form){ws_strdup(text), alone.op, state, why};
+    forms[n_forms++] = (struct opcode_form){ws_strdup(text), alone.op, state, why};
     return 0;
 }
 

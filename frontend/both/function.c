@@ -77,22 +77,22 @@ WS_BOTH_API(cudaOccupancyAvailableDynamicSMemPerBlock, cuOccupancyAvailableDynam
 }
 
 /* The runtime and the driver lay out a launch configuration differently. */
-static struct ws_launch_shape shape_of(enum ws_api api, const void *config)
+static struct ws_launch_config shape_of(enum ws_api api, const void *config)
 {
     if (api == WS_RUNTIME) {
         const struct cuda_launch_config *c = config;
-        return (struct ws_launch_shape){.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z},
-                                        .block = {c->blockDim.x, c->blockDim.y, c->blockDim.z},
-                                        .shared_bytes = c->dynamicSmemBytes,
-                                        .attributes = c->attrs,
-                                        .n_attributes = c->numAttrs};
+        return (struct ws_launch_config){.grid = {c->gridDim.x, c->gridDim.y, c->gridDim.z},
+                                         .block = {c->blockDim.x, c->blockDim.y, c->blockDim.z},
+                                         .shared_bytes = c->dynamicSmemBytes,
+                                         .attributes = c->attrs,
+                                         .n_attributes = c->numAttrs};
     }
     const struct cu_launch_config *c = config;
-    return (struct ws_launch_shape){.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
-                                    .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
-                                    .shared_bytes = c->sharedMemBytes,
-                                    .attributes = c->attrs,
-                                    .n_attributes = c->numAttrs};
+    return (struct ws_launch_config){.grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+                                     .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+                                     .shared_bytes = c->sharedMemBytes,
+                                     .attributes = c->attrs,
+                                     .n_attributes = c->numAttrs};
 }
 
 static int max_clusters(enum ws_api api, const void *function, const void *config, int *ret_size,
@@ -101,7 +101,7 @@ static int max_clusters(enum ws_api api, const void *function, const void *confi
     WS_BOTH_ENTER_FUNCTION(f, function);
     if (!config)
         return CUDA_INVALID_VALUE;
-    struct ws_launch_shape s = shape_of(api, config);
+    struct ws_launch_config s = shape_of(api, config);
     int code = ws_fn_max_clusters(f, &s, ret_size, ret_clusters);
     return api == WS_DRIVER && code == CUDA_INVALID_CONFIGURATION ? CUDA_INVALID_VALUE : code;
 }

@@ -201,7 +201,7 @@ static int check_hello(struct ws_channel *c)
     }
     c->hello = h;
     const Ws__Limits *l = h->limits;
-    c->limits = (struct ws_limits){
+    c->limits = (struct ws_channel_limits){
         .message_bytes = l && l->max_message_bytes >= 4096 ? l->max_message_bytes : 64 * 1024,
         .commands = l && l->max_commands ? l->max_commands : 64,
         .outstanding = l && l->max_outstanding ? l->max_outstanding : 256,

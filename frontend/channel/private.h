@@ -17,7 +17,7 @@ struct ws_channel {
     int zmq_fd, monitor_fd, wake_fd;
     Ws__ServerMessage *hello_message;
     const Ws__HelloReply *hello;
-    struct ws_limits {
+    struct ws_channel_limits {
         uint32_t message_bytes, commands, outstanding;
     } limits;
     char endpoint[256];

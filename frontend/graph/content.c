@@ -361,7 +361,7 @@ static int apply_memory(struct ws_node *n, struct ws_content *c)
 static int apply_condition(struct ws_node *n, struct ws_content *c)
 {
     struct cuda_conditional_node *p = c->condition;
-    struct ws_handle *h = NULL;
+    struct ws_graph_handle *h = NULL;
     for (size_t i = 0; i < n->graph->n_handles && !h; i++)
         h = n->graph->handles[i].handle == p->handle ? &n->graph->handles[i] : NULL;
     if (!h || h->used)

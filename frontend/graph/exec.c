@@ -62,7 +62,7 @@ static int step_after(struct builder *b, uint32_t step, uint32_t before)
     return CUDA_OK;
 }
 
-static int open_bodies(struct ws_step *s, int device)
+static int open_bodies(struct ws_graph_step *s, int device)
 {
     const struct ws_condition *c = &s->node->cond;
     s->bodies = ws_alloc_array(c->size, sizeof(struct ws_plan *));
@@ -114,7 +114,7 @@ static int open_graph(struct builder *b, const struct ws_graph *g, uint32_t entr
 
 /* ---- branches ---- */
 
-static int step_device(const struct ws_step *s)
+static int step_device(const struct ws_graph_step *s)
 {
     const struct ws_stream_work *w = s->node ? &s->node->work : NULL;
     if (w && w->kind == WS_WORK_LAUNCH)
@@ -134,7 +134,7 @@ static uint32_t choose_branch(const struct builder *b, const struct preds *preds
     struct ws_plan *p = b->plan;
     uint32_t best = MAX_BRANCHES;
     for (uint32_t i = 0; i < preds->n; i++) {
-        const struct ws_step *t = &p->steps[preds->v[i]];
+        const struct ws_graph_step *t = &p->steps[preds->v[i]];
         if (b->n_on_branch[t->branch] == t->position && branch_fits(p, t->branch, device))
             return t->branch;
     }
@@ -161,7 +161,7 @@ static void merge(uint32_t *clock, const uint32_t *other)
 /* True if something else in @preds implies the wait for preds->v[i]. */
 static bool implied(const struct builder *b, const struct preds *preds, uint32_t i)
 {
-    const struct ws_step *t = &b->plan->steps[preds->v[i]];
+    const struct ws_graph_step *t = &b->plan->steps[preds->v[i]];
     for (uint32_t k = 0; preds->n <= SMALL_FAN && k < preds->n; k++)
         if (k != i && b->clocks[preds->v[k]][t->branch] >= t->position &&
             preds->v[k] != preds->v[i])
@@ -172,7 +172,7 @@ static bool implied(const struct builder *b, const struct preds *preds, uint32_t
 static int place(struct builder *b, uint32_t step)
 {
     struct ws_plan *p = b->plan;
-    struct ws_step *s = &p->steps[step];
+    struct ws_graph_step *s = &p->steps[step];
     const struct preds *preds = &b->preds[step];
     uint32_t *clock = b->clocks[step];
     for (uint32_t i = 0; i < preds->n; i++)
@@ -184,7 +184,7 @@ static int place(struct builder *b, uint32_t step)
     const uint32_t *known = b->n_on_branch[l] ? b->clocks[b->tail[l]] : nothing;
     size_t cap = 0;
     for (uint32_t i = 0; i < preds->n; i++) {
-        struct ws_step *t = &p->steps[preds->v[i]];
+        struct ws_graph_step *t = &p->steps[preds->v[i]];
         if (t->branch == l || known[t->branch] >= t->position || implied(b, preds, i))
             continue;
         if (ws_grow((void **)&s->waits, &cap, s->n_waits + 1, sizeof(*s->waits)))
@@ -242,7 +242,7 @@ void ws_plan_free(struct ws_plan *p)
     if (!p)
         return;
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        struct ws_step *s = &p->steps[i];
+        struct ws_graph_step *s = &p->steps[i];
         for (unsigned k = 0; s->bodies && k < s->n_bodies; k++)
             ws_plan_free(s->bodies[k]);
         if (s->event)

@@ -91,7 +91,7 @@ struct ws_graph {
     bool of_exec;
     bool has_memory; /* holds alloc or free nodes */
     int n_execs;     /* instantiated from it */
-    struct ws_handle {
+    struct ws_graph_handle {
         uint64_t handle;
         uint32_t value;
         bool assign, used;
@@ -161,7 +161,7 @@ int ws_graph_retain_user(struct ws_graph *g, struct ws_user_object *o, unsigned 
 int ws_graph_release_user(struct ws_graph *g, struct ws_user_object *o, unsigned n);
 
 /* ---- plans (exec.c): a graph as streams and events ---- */
-struct ws_step {
+struct ws_graph_step {
     struct ws_node *node; /* NULL: only a point where branches meet */
     uint32_t branch, position;
     uint32_t *waits; /* indices of steps on other branches */
@@ -178,7 +178,7 @@ struct ws_branch {
     uint64_t stream;
 };
 struct ws_plan {
-    struct ws_step *steps;
+    struct ws_graph_step *steps;
     uint32_t n_steps, cap_steps;
     struct ws_branch *branches;
     uint32_t n_branches;
@@ -203,7 +203,7 @@ struct ws_exec {
     struct ws_exec *next;       /* to be freed */
     struct ws_node **by_origin; /* all nodes at all depths, by origin */
     size_t n_by_origin, cap_by_origin;
-    struct ws_handle *handles; /* of all depths, those with a default */
+    struct ws_graph_handle *handles; /* of all depths, those with a default */
     size_t n_handles, cap_handles;
 };
 int ws_exec_new(struct ws_graph *g, int device, uint64_t flags, struct ws_exec **ret,

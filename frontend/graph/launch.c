@@ -60,7 +60,7 @@ static ws_err issue_copy(uint64_t stream, int device, const struct ws_stream_wor
 
 struct condition_task {
     struct ws_exec *exec; /* reference */
-    struct ws_step *step;
+    struct ws_graph_step *step;
     uint64_t gate; /* the node's */
 };
 
@@ -71,7 +71,7 @@ static void condition_end(struct condition_task *t)
     free(t);
 }
 
-static struct ws_plan *body_for(const struct ws_step *s, uint32_t value)
+static struct ws_plan *body_for(const struct ws_graph_step *s, uint32_t value)
 {
     const struct ws_condition *c = &s->node->cond;
     if (c->type == WS_COND_SWITCH)
@@ -129,7 +129,7 @@ static void condition_run(void *arg, uint64_t gate)
         condition_end(t);
 }
 
-static ws_err issue_condition(struct ws_exec *e, struct ws_step *s, uint64_t stream)
+static ws_err issue_condition(struct ws_exec *e, struct ws_graph_step *s, uint64_t stream)
 {
     struct condition_task *t = ws_alloc(sizeof(*t));
     if (!t)
@@ -147,7 +147,8 @@ static ws_err issue_condition(struct ws_exec *e, struct ws_step *s, uint64_t str
 
 /* ---- plans ---- */
 
-static ws_err issue_node(struct ws_exec *e, struct ws_plan *p, struct ws_step *s, uint64_t stream)
+static ws_err issue_node(struct ws_exec *e, struct ws_plan *p, struct ws_graph_step *s,
+                         uint64_t stream)
 {
     struct ws_node *n = s->node;
     if (!n || n->disabled)
@@ -188,7 +189,7 @@ static ws_err plan_issue(struct ws_exec *e, struct ws_plan *p, uint64_t stream)
     if (!r && (p->n_branches > 1 || !direct))
         r = record(&p->start, device, stream);
     for (uint32_t i = 0; !r && i < p->n_steps; i++) {
-        struct ws_step *s = &p->steps[i];
+        struct ws_graph_step *s = &p->steps[i];
         bool here = direct && s->branch == 0;
         uint64_t on = here ? stream : branch_stream(p, s->branch);
         if (WS_UNLIKELY(!on))

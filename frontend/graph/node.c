@@ -258,8 +258,8 @@ int ws_graph_handle_new(struct ws_graph *g, uint32_t value, unsigned flags, uint
     int code = ws_handle_new(&handle);
     if (code)
         return code;
-    g->handles[g->n_handles++] =
-        (struct ws_handle){.handle = handle, .value = value, .assign = flags & ASSIGN_DEFAULT};
+    g->handles[g->n_handles++] = (struct ws_graph_handle){
+        .handle = handle, .value = value, .assign = flags & ASSIGN_DEFAULT};
     *ret = handle;
     return CUDA_OK;
 }

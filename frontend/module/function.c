@@ -116,7 +116,7 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
     return CUDA_OK;
 }
 
-int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
+int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_config *s, int *ret_size,
                        int *ret_clusters)
 {
     bool cooperative = false;

@@ -114,7 +114,7 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
  * for those that change what a launch means. */
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative);
 
-struct ws_launch_shape { /* what cudaLaunchConfig_t and CUlaunchConfig ask for */
+struct ws_launch_config { /* what cudaLaunchConfig_t and CUlaunchConfig ask for */
     uint32_t grid[3], block[3];
     size_t shared_bytes;
     const struct cuda_launch_attribute *attributes;
@@ -131,7 +131,7 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
                      int *ret_blocks);
 /* Clusters have one block here: the largest size, and how many are resident at once. Return: a CUDA
  * code; NOT_SUPPORTED, said by name, for larger ones. */
-int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_shape *s, int *ret_size,
+int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_config *s, int *ret_size,
                        int *ret_clusters);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */
 int ws_fn_available_shared(const struct ws_fn *f, int n_blocks, int block_threads,

@@ -16,8 +16,8 @@
 #include "frontend/config.h"
 #include "frontend/session/private.h"
 
-enum state { NEW, OPEN, FAILED, ENDED, CHILD };
-static _Atomic enum state state;
+enum session_state { NEW, OPEN, FAILED, ENDED, CHILD };
+static _Atomic enum session_state state;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_channel *channel; /* set before OPEN is; never changes then */
 static const Ws__HelloReply *hello;
@@ -183,7 +183,7 @@ void ws_session_shutdown(void)
         ws_session_tell_unsupported();
     }
     pthread_mutex_lock(&init_lock);
-    enum state s = state;
+    enum session_state s = state;
     if (s != CHILD)
         state = ENDED;
     pthread_mutex_unlock(&init_lock);

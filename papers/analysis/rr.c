@@ -16,7 +16,7 @@
 
 #include "papers/analysis/rta_private.h"
 
-enum form { REF, FIX, SAFE };
+enum analysis_form { REF, FIX, SAFE };
 
 /* Sum over @t's segments of up(ge / L). */
 static int64_t slices(const struct ws_rta_set *s, const struct ws_rta_task *t)
@@ -32,7 +32,7 @@ static int64_t delay(const struct ws_rta_set *s, int64_t n_others, int64_t n_sli
     return ws_rta_mul(ws_rta_mul(s->slice + s->theta, n_others), n_slices);
 }
 
-static int64_t own(const struct ws_rta_set *s, enum form form, int i, int n_users)
+static int64_t own(const struct ws_rta_set *s, enum analysis_form form, int i, int n_users)
 {
     const struct ws_rta_task *t = &s->tasks[i];
     int others = n_users - (t->n_segments > 0);
@@ -51,7 +51,7 @@ static int count_users(const struct ws_rta_set *s)
 }
 
 static int suspend(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_result *ret,
-                   enum form form)
+                   enum analysis_form form)
 {
     ws_rta_begin(s, w, ret);
     int n_users = count_users(s);
@@ -94,7 +94,7 @@ static int interleaving(const struct ws_rta_set *s, int i, int n_users)
 }
 
 static int busy(const struct ws_rta_set *s, struct ws_rta_work *w, struct ws_rta_result *ret,
-                enum form form)
+                enum analysis_form form)
 {
     ws_rta_begin(s, w, ret);
     int n_users = count_users(s);

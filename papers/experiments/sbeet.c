@@ -35,13 +35,13 @@ struct sweep {
     double u[MAX_U];
     uint64_t seed;
     /* [n_u][n_sets][n_policies] */
-    struct point {
+    struct sweep_point {
         double miss_ratio, power_w, released, missed;
     } * v;
     _Atomic int failed;
 };
 
-static struct point *at(const struct sweep *s, int u, int set, int policy)
+static struct sweep_point *at(const struct sweep *s, int u, int set, int policy)
 {
     return &s->v[((size_t)u * (size_t)s->n_sets + (size_t)set) * (size_t)s->n_policies +
                  (size_t)policy];
@@ -70,8 +70,8 @@ static void sweep_one(void *arg, size_t i)
         } else {
             double missed = (double)(r.r.n_late + r.r.n_skipped);
             *at(s, u, set, p) =
-                (struct point){missed / (double)r.r.n_released, r.r.energy / DURATION_MS,
-                               (double)r.r.n_released, missed};
+                (struct sweep_point){missed / (double)r.r.n_released, r.r.energy / DURATION_MS,
+                                     (double)r.r.n_released, missed};
         }
         ws_sbeet_outcome_deinit(&r);
     }

@@ -35,7 +35,7 @@ enum { WARM = 3, WINDOW_MS = 1000 };
 #define TIME_ERROR  0.12  /* what the paper states of its time model, */
 #define POWER_ERROR 0.064 /* and of its power model */
 
-enum kind { ENCRYPTION, SORTING, SEARCH, BLACKSCHOLES, MONTECARLO, N_KINDS };
+enum program_kind { ENCRYPTION, SORTING, SEARCH, BLACKSCHOLES, MONTECARLO, N_KINDS };
 static const struct {
     const char *name;
     int blocks;
@@ -53,8 +53,8 @@ struct mix_outcome {
     double kernels_ms; /* in which at least one kernel ran */
     uint64_t n_merged; /* launches made of several programs' */
 };
-struct mix_part {
-    enum kind kind;
+struct live_part {
+    enum program_kind kind;
     int n; /* instances */
 };
 struct live_study {
@@ -67,13 +67,13 @@ struct live_study {
 
 /* ---- one run ---- */
 
-static int tasks_text(const struct live_study *s, const struct mix_part *parts, int n_parts,
+static int tasks_text(const struct live_study *s, const struct live_part *parts, int n_parts,
                       char *ret, size_t size)
 {
     size_t n = 0;
     ret[0] = 0;
     for (int i = 0; i < n_parts && n < size; i++) {
-        enum kind k = parts[i].kind;
+        enum program_kind k = parts[i].kind;
         n += (size_t)snprintf(ret + n, size - n, "task %s { wcet_ms = %g }\n", kinds[k].name,
                               s->alone[k].ms > 0 ? s->alone[k].ms : kinds[k].paper_s * MS_PER_S);
     }
@@ -81,10 +81,10 @@ static int tasks_text(const struct live_study *s, const struct mix_part *parts, 
 }
 
 /* One program that launches all instances' blocks itself. */
-static int add_by_hand(struct ws_live *l, const struct live_study *s, const struct mix_part *parts,
+static int add_by_hand(struct ws_live *l, const struct live_study *s, const struct live_part *parts,
                        int n_parts)
 {
-    const struct mix_part *a = &parts[0], *b = &parts[1];
+    const struct live_part *a = &parts[0], *b = &parts[1];
     if (n_parts == 1)
         return ws_live_addf(l, kinds[a->kind].name, "%s --length %d --instances %d --warm 1",
                             kinds[a->kind].name, s->length[a->kind], a->n);
@@ -94,7 +94,7 @@ static int add_by_hand(struct ws_live *l, const struct live_study *s, const stru
                         s->length[b->kind], b->n);
 }
 
-static int add_parts(struct ws_live *l, const struct live_study *s, const struct mix_part *parts,
+static int add_parts(struct ws_live *l, const struct live_study *s, const struct live_part *parts,
                      int n_parts, enum mode mode)
 {
     if (mode == MANUAL)
@@ -109,7 +109,7 @@ static int add_parts(struct ws_live *l, const struct live_study *s, const struct
 }
 
 /* Return: 0 or negative with a message printed. */
-static int run_mix(struct live_study *s, const struct mix_part *parts, int n_parts, enum mode mode,
+static int run_mix(struct live_study *s, const struct live_part *parts, int n_parts, enum mode mode,
                    struct mix_outcome *ret)
 {
     struct ws_live l;
@@ -153,10 +153,10 @@ static int run_mix(struct live_study *s, const struct mix_part *parts, int n_par
 
 /* The length with which one instance lasts as long as wanted, from two short runs; then its time
  * and energy alone. */
-static int find_length(struct live_study *s, enum kind k)
+static int find_length(struct live_study *s, enum program_kind k)
 {
     enum { SHORT = 8, LONG = 24 };
-    struct mix_part part = {k, 1};
+    struct live_part part = {k, 1};
     struct mix_outcome a, b;
     if (s->length[k])
         return 0;
@@ -176,7 +176,7 @@ static int find_length(struct live_study *s, enum kind k)
 
 /* ---- what the model says of the same mix ---- */
 
-static int simulate(struct live_study *s, const struct mix_part *parts, int n_parts,
+static int simulate(struct live_study *s, const struct live_part *parts, int n_parts,
                     struct mix_outcome *ret)
 {
     struct ws_mix_measured v[N_KINDS];
@@ -204,7 +204,7 @@ static int study_init(struct live_study *s, struct ws_experiment_run *x)
     return ws_live_gpu(GPU, &s->spec);
 }
 
-static int find_lengths(struct live_study *s, const struct mix_part *parts, int n_parts)
+static int find_lengths(struct live_study *s, const struct live_part *parts, int n_parts)
 {
     int r = 0;
     for (int i = 0; i < n_parts && !r; i++)
@@ -231,7 +231,7 @@ static double host_mj(void)
     return uj / 1e3;
 }
 
-static int run_cpu(struct live_study *s, const struct mix_part *parts, int n_parts,
+static int run_cpu(struct live_study *s, const struct live_part *parts, int n_parts,
                    struct mix_outcome *ret)
 {
     double before = host_mj();
@@ -250,12 +250,13 @@ static void print_cell(FILE *f, double v)
 
 /* ---- 1 to 12 instances ---- */
 
-struct point {
+struct measured_point {
     int n;
     struct mix_outcome serial, manual, dynamic, cpu, simulated;
 };
 
-static int measure(struct live_study *s, const struct mix_part *parts, int n_parts, struct point *p)
+static int measure(struct live_study *s, const struct live_part *parts, int n_parts,
+                   struct measured_point *p)
 {
     int r = run_mix(s, parts, n_parts, SERIAL, &p->serial);
     if (!r)
@@ -269,7 +270,7 @@ static int measure(struct live_study *s, const struct mix_part *parts, int n_par
     return r;
 }
 
-static void put_point(FILE *f, const char *name, const struct point *p)
+static void put_point(FILE *f, const char *name, const struct measured_point *p)
 {
     const struct mix_outcome *all[] = {&p->serial, &p->manual, &p->dynamic, &p->cpu, &p->simulated};
     fprintf(f, "%s", name);
@@ -285,7 +286,8 @@ static void put_point(FILE *f, const char *name, const struct point *p)
     "serial (ms),manual (ms),dynamic (ms),CPU (host's ms),simulated (ms),serial (mJ),manual "      \
     "(mJ),dynamic (mJ),CPU (mJ),simulated (mJ)\n"
 
-static void compare_last(struct ws_experiment_run *x, enum kind k, const struct point *p)
+static void compare_last(struct ws_experiment_run *x, enum program_kind k,
+                         const struct measured_point *p)
 {
     char text[96], note[96];
     snprintf(text, sizeof(text), "%d x %s: dynamic by serial, time", p->n, kinds[k].name);
@@ -315,7 +317,7 @@ static int run_instances(struct ws_experiment_run *x)
     static const int all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, few[] = {12};
     const int *ns = x->quick ? few : all, n = x->quick ? 1 : 12;
     struct live_study s;
-    struct point p = {0};
+    struct measured_point p = {0};
     int r = study_init(&s, x);
     for (int k = ENCRYPTION; k <= (x->quick ? ENCRYPTION : SORTING) && !r; k++) {
         char name[64], commands[512];
@@ -326,7 +328,7 @@ static int run_instances(struct ws_experiment_run *x)
             break;
         }
         fprintf(f, "instances," HEADS);
-        struct mix_part part = {(enum kind)k, 1};
+        struct live_part part = {(enum program_kind)k, 1};
         r = find_length(&s, part.kind);
         for (int i = 0; i < n && !r; i++) {
             char row[16];
@@ -361,7 +363,7 @@ const struct ws_experiment ws_experiment_live_consolidation = {
 /* ---- the mixes of Tables 5 to 8 ---- */
 
 struct mix_row {
-    struct mix_part parts[2];
+    struct live_part parts[2];
     const char *name;
     double serial_s, dynamic_s, serial_j, dynamic_j; /* printed */
 };
@@ -387,7 +389,7 @@ static int run_mixes(struct ws_experiment_run *x)
     bool faster = true, merged = true;
     for (size_t i = 0; i < WS_ARRAY_SIZE(mixes) && !r; i += x->quick ? 5 : 1) {
         const struct mix_row *m = &mixes[i];
-        struct point p;
+        struct measured_point p;
         char text[96], note[128];
         r = find_lengths(&s, m->parts, 2);
         if (!r)
@@ -441,8 +443,8 @@ static int run_pairs(struct ws_experiment_run *x)
     for (int a = 0; a < N_KINDS && !r; a++)
         for (int b = a + 1; b < N_KINDS && !r; b++)
             for (size_t c = 0; c < (x->quick ? 1 : WS_ARRAY_SIZE(counts)) && !r; c++) {
-                struct mix_part parts[] = {{(enum kind)a, counts[c][0]},
-                                           {(enum kind)b, counts[c][1]}};
+                struct live_part parts[] = {{(enum program_kind)a, counts[c][0]},
+                                            {(enum program_kind)b, counts[c][1]}};
                 struct mix_outcome live, sim;
                 r = find_lengths(&s, parts, 2);
                 if (!r)

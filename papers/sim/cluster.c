@@ -28,10 +28,10 @@ int ws_cluster_pairs_for(size_t n_tasks, int pairs_per_server)
     return n > INT32_MAX / 2 ? INT32_MAX / 2 : (int)n;
 }
 
-enum kind { END, TIMER };
+enum event_kind { END, TIMER };
 struct cluster_event {
     double at;
-    enum kind kind;
+    enum event_kind kind;
     int pair;
     size_t task;
 };

@@ -23,7 +23,7 @@ struct app {
     size_t n, cap;
 };
 
-struct fit {
+struct fit_verb {
     enum ws_fit_method method;
     double core_mhz, mem_mhz;
     bool json, failed;
@@ -37,7 +37,7 @@ struct columns {
     double fc_unit, fm_unit;
 };
 
-static struct app *find_app(struct fit *x, const char *gpu, const char *name)
+static struct app *find_app(struct fit_verb *x, const char *gpu, const char *name)
 {
     for (size_t i = x->n; i--;) /* an application's rows usually follow each other */
         if (!strncmp(x->apps[i].gpu, gpu, NAME_MAX_BYTES - 1) &&
@@ -57,7 +57,7 @@ static struct app *find_app(struct fit *x, const char *gpu, const char *name)
     return a;
 }
 
-static bool find_columns(const struct fit *x, const struct ws_csv *t, struct columns *ret,
+static bool find_columns(const struct fit_verb *x, const struct ws_csv *t, struct columns *ret,
                          struct ws_diags *diags)
 {
     static const char *const names[N_COLUMNS][4] = {
@@ -89,7 +89,7 @@ static bool find_columns(const struct fit *x, const struct ws_csv *t, struct col
     return all;
 }
 
-static int add_row(struct fit *x, const struct ws_csv *t, const struct columns *c,
+static int add_row(struct fit_verb *x, const struct ws_csv *t, const struct columns *c,
                    struct ws_diags *diags)
 {
     size_t before = diags->n;
@@ -116,7 +116,7 @@ static int add_row(struct fit *x, const struct ws_csv *t, const struct columns *
     return 0;
 }
 
-static void report(struct fit *x, struct ws_diags *d)
+static void report(struct fit_verb *x, struct ws_diags *d)
 {
     x->failed = x->failed || d->n;
     for (size_t i = 0; i < d->n; i++)
@@ -127,7 +127,7 @@ static void report(struct fit *x, struct ws_diags *d)
 
 static int read_input(void *arg, FILE *f, const char *name)
 {
-    struct fit *x = arg;
+    struct fit_verb *x = arg;
     struct ws_csv t;
     struct ws_diags d = WS_DIAGS_NULL;
     struct columns c;
@@ -215,7 +215,7 @@ static void add_total(struct error_total *t, const struct ws_fit_error e[3], con
     }
 }
 
-static void fit_app(struct fit *x, const struct app *a, struct ws_table *table,
+static void fit_app(struct fit_verb *x, const struct app *a, struct ws_table *table,
                     struct error_total *total)
 {
     struct ws_dvfs_task t;
@@ -252,7 +252,7 @@ static void put_total(const struct error_total *t)
                    t->sum[i][2] / t->n[i]);
 }
 
-static int fit_all(struct fit *x)
+static int fit_all(struct fit_verb *x)
 {
     static const char *const heads[] = {"gpu",     "app",      "n",       "P0",     "gamma",
                                         "c",       "t0",       "D",       "delta",  "time %",
@@ -273,7 +273,7 @@ static int fit_all(struct fit *x)
 
 static int parse_method(void *values, char *text)
 {
-    struct fit *x = values;
+    struct fit_verb *x = values;
     int method = ws_fit_method_parse(text);
     if (method < 0) {
         ws_cli_error("--method %s: expected nnls, nnls_rel, ols or lasso_pos", text);
@@ -290,11 +290,11 @@ static const struct ws_option options[] = {
              "released.",
      .words = "nnls|nnls_rel|ols|lasso_pos", WS_PARSE(parse_method)},
     {"core-mhz", "F", "The default core clock, for samples with a column core_mhz.",
-     WS_NUMBER(struct fit, core_mhz, 1, 1e6)},
+     WS_NUMBER(struct fit_verb, core_mhz, 1, 1e6)},
     {"mem-mhz", "F", "The default memory clock, for samples with a column mem_mhz.",
-     WS_NUMBER(struct fit, mem_mhz, 1, 1e6)},
+     WS_NUMBER(struct fit_verb, mem_mhz, 1, 1e6)},
     {"json", NULL, "Print one JSON object a line, which wattshare optimum reads.",
-     WS_FLAG(struct fit, json)},
+     WS_FLAG(struct fit_verb, json)},
     {0}};
 static const char *const arguments[] = {"[FILE...]", NULL};
 static const char *const examples[] = {
@@ -323,7 +323,7 @@ const struct ws_verb ws_verb_fit = {
 
 static int fit(int argc, char **argv)
 {
-    struct fit x = {.method = WS_FIT_NNLS};
+    struct fit_verb x = {.method = WS_FIT_NNLS};
     char **files;
     int r = ws_verb_parse(&ws_verb_fit, argc, argv, &x, &files);
     if (r >= 0)

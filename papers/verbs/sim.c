@@ -23,7 +23,7 @@
 static const struct ws_sim_kind *const kinds[] = {&ws_sim_kind_gpus, &ws_sim_kind_rt};
 
 enum { MAX_POLICIES = 32, MAX_OPTIONS = 32, MAX_COLUMNS = 24 };
-struct column {
+struct sim_column {
     char name[40];
     double sum[MAX_POLICIES], max[MAX_POLICIES];
     uint64_t n[MAX_POLICIES];
@@ -44,7 +44,7 @@ struct sim_verb {
     FILE *trace;
     struct ws_progress_bar *progress;
     /* results */
-    struct column columns[MAX_COLUMNS];
+    struct sim_column columns[MAX_COLUMNS];
     int n_columns;
     uint64_t n_good, n_bad;
 };
@@ -111,14 +111,14 @@ static char *work(void *arg, struct ws_json_line *l)
 
 /* ---- all lines ---- */
 
-static struct column *column_of(struct sim_verb *s, const char *name)
+static struct sim_column *column_of(struct sim_verb *s, const char *name)
 {
     for (int i = 0; i < s->n_columns; i++)
         if (!strcmp(s->columns[i].name, name))
             return &s->columns[i];
     if (s->n_columns == MAX_COLUMNS || strlen(name) >= sizeof(s->columns[0].name))
         return NULL;
-    struct column *c = &s->columns[s->n_columns++];
+    struct sim_column *c = &s->columns[s->n_columns++];
     snprintf(c->name, sizeof(c->name), "%s", name);
     return c;
 }
@@ -135,7 +135,7 @@ static void tally(struct sim_verb *s, const char *text)
             continue;
         json_object_object_foreach(one, key, v)
         {
-            struct column *c = NULL;
+            struct sim_column *c = NULL;
             if (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double))
                 c = column_of(s, key);
             if (c) {
@@ -174,7 +174,7 @@ static int print_table(const struct sim_verb *s)
     for (int i = 0; i < s->n_policies; i++) {
         ws_table_add(&t, "%s", s->policies[i]);
         for (int k = 0; k < s->n_columns; k++) {
-            const struct column *c = &s->columns[k];
+            const struct sim_column *c = &s->columns[k];
             if (c->n[i] && !strncmp(c->name, "n_", 2))
                 ws_table_add(&t, "%.0f", c->sum[i]);
             else if (c->n[i] && !strncmp(c->name, "max_", 4))

@@ -37,9 +37,9 @@ enum {
 
 /* ---- what a register holds ---- */
 
-enum kind { NOTHING_YET, AFFINE, ANYTHING };
+enum lane_value_kind { NOTHING_YET, AFFINE, ANYTHING };
 struct lane_value {
-    enum kind kind;
+    enum lane_value_kind kind;
     bool known;      /* k is the constant part */
     uint8_t unknown; /* bit i: c[i] is not 0, but the same unknown number for all lanes */
     int64_t k, c[N_COORDS];

@@ -25,7 +25,7 @@ struct check {
     const struct ws_ptx_func *f;
     enum ws_ptx_rewrite kind;
     bool *reached;   /* functions that the kernel may call */
-    int *func_sync;  /* enum sync: the strongest in each function and what it calls */
+    int *func_sync;  /* enum sync_scope: the strongest in each function and what it calls */
     bool flat_block; /* what was found holds for one-dimensional blocks */
     char *text;
     size_t text_bytes;
@@ -105,16 +105,16 @@ static int check_insn(struct check *c, const struct ws_ptx_insn *i, bool in_entr
 }
 
 /* ---- the loop ---- */
-enum sync { SYNC_NONE, SYNC_WARP, SYNC_BLOCK };
+enum sync_scope { SYNC_NONE, SYNC_WARP, SYNC_BLOCK };
 
-static enum sync sync_of_op(const struct ws_ptx_insn *i)
+static enum sync_scope sync_of_op(const struct ws_ptx_insn *i)
 {
     if (ws_ptx_does(i, WS_DOES_SYNC_BLOCK))
         return SYNC_BLOCK;
     return ws_ptx_does(i, WS_DOES_SYNC_WARP) ? SYNC_WARP : SYNC_NONE;
 }
 
-static enum sync sync_of(const struct check *c, const struct ws_ptx_insn *i)
+static enum sync_scope sync_of(const struct check *c, const struct ws_ptx_insn *i)
 {
     int s = (int)sync_of_op(i);
     if (i->op == WS_OP_CALL && i->call->callee.kind == WS_OPD_SYM)
@@ -124,7 +124,7 @@ static enum sync sync_of(const struct check *c, const struct ws_ptx_insn *i)
             break;
         s = c->reached[k] ? WS_MAX(s, c->func_sync[k]) : s;
     }
-    return (enum sync)s;
+    return (enum sync_scope)s;
 }
 
 /* The strongest synchronisation in each function that the kernel may come to. Least fixed point. */
@@ -148,7 +148,7 @@ struct reach {
 
 /* What block @b reaches, given what its successors do, where kinds from @least on count. */
 static void block_reach(const struct check *c, const struct ws_ptx_cfg *cfg, uint32_t b,
-                        enum sync least, struct reach *r)
+                        enum sync_scope least, struct reach *r)
 {
     const struct ws_ptx_block *block = &cfg->blocks[b];
     struct reach *now = &r[b];
@@ -175,7 +175,7 @@ static void block_reach(const struct check *c, const struct ws_ptx_cfg *cfg, uin
         }
 }
 
-static void find_reach(const struct check *c, const struct ws_ptx_cfg *cfg, enum sync least,
+static void find_reach(const struct check *c, const struct ws_ptx_cfg *cfg, enum sync_scope least,
                        struct reach *r)
 {
     for (bool changed = true; changed;) {
@@ -238,7 +238,7 @@ static bool parts_whole_warps(const struct ws_ptx_func *f, int32_t pred)
 /* From the start of block @from to block @until, which is not looked at: the same. @seen:
  * [n_blocks], false; false again after. */
 static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, int32_t from,
-                         int32_t until, enum sync least, bool *seen, bool *end, bool *sync)
+                         int32_t until, enum sync_scope least, bool *seen, bool *end, bool *sync)
 {
     if (from < 0 || from == until || seen[from])
         return;
@@ -262,7 +262,7 @@ static void region_reach(const struct check *c, const struct ws_ptx_cfg *cfg, in
  * later. What both come to only after they have met parts nobody. */
 static bool parts_badly(const struct check *c, const struct ws_ptx_cfg *cfg,
                         const struct ws_ptx_insn *last, const struct ws_ptx_block *block,
-                        enum sync least, const struct reach *r, bool *seen)
+                        enum sync_scope least, const struct reach *r, bool *seen)
 {
     bool end[2] = {false, false}, sync[2] = {false, false}, end_in[2] = {false, false},
          sync_in[2] = {false, false};

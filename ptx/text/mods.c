@@ -193,14 +193,14 @@ static bool apply(struct ws_ptx_insn *i, const char *mods, const struct modifier
     }
 }
 
-enum fit { FIT_NO, FIT_YES, FIT_TWICE };
+enum word_fit { FIT_NO, FIT_YES, FIT_TWICE };
 
 /* Finds a meaning of the word that the row allows and applies it. */
-static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs, const char *s,
-                         size_t len)
+static enum word_fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs, const char *s,
+                              size_t len)
 {
     uint8_t type;
-    enum fit r = FIT_NO;
+    enum word_fit r = FIT_NO;
     if (strchr(mods, 'x') && (i->flags & WS_F_XORSIGN_ABS) && same("abs", s, len))
         return FIT_YES;
     for (size_t k = 0; k < WS_ARRAY_SIZE(words); k++) {
@@ -223,7 +223,8 @@ static enum fit fit_word(struct ws_ptx_insn *i, const char *mods, uint64_t subs,
 }
 
 static void say_bad_word(struct ws_parser *p, const struct ws_tok *t,
-                         const struct ws_ptx_op_info *info, const char *s, size_t len, enum fit fit)
+                         const struct ws_ptx_op_info *info, const char *s, size_t len,
+                         enum word_fit fit)
 {
     struct ws_tok at = *t;
     at.col += s - 1 - t->s;
@@ -269,7 +270,7 @@ static bool decode_words(struct ws_parser *p, const struct ws_tok *t, size_t at,
         const char *s = t->s + at + 1;
         const char *dot = memchr(s, '.', t->len - at - 1);
         size_t len = dot ? (size_t)(dot - s) : t->len - at - 1;
-        enum fit fit =
+        enum word_fit fit =
             whole ? fit_word(i, "Togpvyl", 0, s, len) : fit_word(i, info->mods, info->subs, s, len);
         if ((fit == FIT_NO && !any) || (fit == FIT_TWICE && !whole)) {
             say_bad_word(p, t, info, s, len, fit);

@@ -87,9 +87,9 @@ static bool exists(struct checker *c, const struct ws_ptx_operand *o)
 
 /* ---- operands ---- */
 
-enum kind { K_BITS, K_INT, K_FLOAT, K_PRED, K_OTHER };
+enum type_kind { K_BITS, K_INT, K_FLOAT, K_PRED, K_OTHER };
 
-static enum kind kind_of(enum ws_ptx_type t)
+static enum type_kind kind_of(enum ws_ptx_type t)
 {
     switch (t) {
     case WS_T_B8:
@@ -230,7 +230,7 @@ static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o,
                      const struct signature_slot *s, unsigned place)
 {
     enum ws_ptx_type have = c->f->regs[o->reg].type, want = s->type;
-    enum kind kh = kind_of(have), kw = kind_of(want);
+    enum type_kind kh = kind_of(have), kw = kind_of(want);
     unsigned bh = ws_ptx_type_bytes(have), bw = ws_ptx_type_bytes(want);
     if (o->part ||
         s->any) /* a part of a vector register or of a video operand has no declared type of its own */

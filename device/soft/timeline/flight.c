@@ -25,7 +25,7 @@
 #include "base/alloc.h"
 #include "device/soft/soft_private.h"
 
-enum state { EXECUTING, EXECUTED, PRICED, WAITING };
+enum flight_state { EXECUTING, EXECUTED, PRICED, WAITING };
 
 struct ws_flight {
     struct ws_list link; /* the device's, or that of the ended */
@@ -34,13 +34,13 @@ struct ws_flight {
     struct ws_vevent event;
     struct ws_vstall stall;
     /* flights_lock */
-    enum state state;
+    enum flight_state state;
     bool preempt, cut, cancelled;
     bool idled; /* its blocks did nothing but wait, until the clock no longer minded */
     uint64_t preempt_ns;
     /* once priced */
     struct ws_reserved reserved;
-    struct ws_load load;
+    struct ws_meter_load load;
     bool loaded;
     /* of copies */
     enum ws_engine engine;
@@ -225,10 +225,10 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
         ws_soft_done(d, f->op);
         return;
     }
-    f->load = (struct ws_load){.start_ns = f->reserved.start_ns,
-                               .end_ns = f->reserved.end_ns,
-                               .sms = f->reserved.sms,
-                               .dynamic_mw_per_sm = dynamic_mw_per_sm};
+    f->load = (struct ws_meter_load){.start_ns = f->reserved.start_ns,
+                                     .end_ns = f->reserved.end_ns,
+                                     .sms = f->reserved.sms,
+                                     .dynamic_mw_per_sm = dynamic_mw_per_sm};
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);

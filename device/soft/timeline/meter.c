@@ -60,7 +60,7 @@ struct ws_meter *ws_meter_free(struct ws_meter *m)
     return NULL;
 }
 
-static bool runs(const struct ws_load *l, uint64_t at_ns)
+static bool runs(const struct ws_meter_load *l, uint64_t at_ns)
 {
     return l->start_ns <= at_ns && l->end_ns > at_ns;
 }
@@ -72,7 +72,7 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
                                .idle_mw_per_sm = m->spec.idle_mw_per_sm};
     *ret = (struct moment){.next_ns = UINT64_MAX};
     ws_list_for_each (it, &m->loads) {
-        const struct ws_load *l = ws_list_entry(it, struct ws_load, link);
+        const struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
         if (l->start_ns > at_ns)
             ret->next_ns = WS_MIN(ret->next_ns, l->start_ns);
         if (!runs(l, at_ns))
@@ -92,7 +92,7 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
     unsigned __int128 rest = pj;
     uint64_t sum = w->sum_sms ? w->sum_sms : w->n_loads;
     ws_list_for_each (it, &m->loads) {
-        struct ws_load *l = ws_list_entry(it, struct ws_load, link);
+        struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
         if (!runs(l, at_ns))
             continue;
         unsigned __int128 share = pj * (w->sum_sms ? l->sms.n : 1) / sum;
@@ -121,7 +121,7 @@ static void sweep(struct ws_meter *m, uint64_t to_ns)
     }
 }
 
-void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_load *l)
+void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l)
 {
     pthread_mutex_lock(&m->lock);
     sweep(m, now_ns);
@@ -137,7 +137,7 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_load *l)
     pthread_mutex_unlock(&m->lock);
 }
 
-void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_load *l, uint64_t end_ns,
+void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l, uint64_t end_ns,
                      const struct ws_sm_set *sms)
 {
     pthread_mutex_lock(&m->lock);
@@ -147,7 +147,7 @@ void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_load *l, uin
     pthread_mutex_unlock(&m->lock);
 }
 
-uint64_t ws_meter_end(struct ws_meter *m, struct ws_load *l)
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l)
 {
     pthread_mutex_lock(&m->lock);
     sweep(m, l->end_ns);

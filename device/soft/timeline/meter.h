@@ -9,7 +9,7 @@
 #include "device/device.h"
 
 /* An operation's use of the device in [start_ns, end_ns). */
-struct ws_load {
+struct ws_meter_load {
     struct ws_list link;
     uint64_t start_ns, end_ns;
     struct ws_sm_set sms;       /* empty for a copy */
@@ -21,12 +21,12 @@ struct ws_meter;
 WS_MUST_CHECK int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec);
 struct ws_meter *ws_meter_free(struct ws_meter *m);
 /* @now_ns below: the clock; what is before it stands and is not changed any more. */
-void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_load *l);
+void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l);
 /* Gives a load another end and other SMs from now on. */
-void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_load *l, uint64_t end_ns,
+void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l, uint64_t end_ns,
                      const struct ws_sm_set *sms);
 /* Its end has come. Return: its energy in uJ; what is rounded off is charged with the next. */
-uint64_t ws_meter_end(struct ws_meter *m, struct ws_load *l);
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l);
 /* An idle device takes static power while it is on (as it is in the beginning). */
 void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on);
 

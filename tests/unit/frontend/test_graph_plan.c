@@ -35,7 +35,7 @@ static void find_order(const struct ws_plan *p)
     memset(before, 0, sizeof(before));
     assert_true(p->n_steps <= MAX_STEPS);
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        const struct ws_step *s = &p->steps[i];
+        const struct ws_graph_step *s = &p->steps[i];
         for (uint32_t k = 0; k < i; k++) {
             bool direct = p->steps[k].branch == s->branch;
             for (uint32_t w = 0; w < s->n_waits; w++)
