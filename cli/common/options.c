@@ -55,20 +55,6 @@ static int word_index(const char *words, const char *text)
     return -1;
 }
 
-void ws_option_list_words(char *ret, size_t bytes, const char *words)
-{
-    size_t at = 0;
-    while (*words && at + 1 < bytes) {
-        size_t n = strcspn(words, "|");
-        const char *rest = words + n + (words[n] == '|');
-        const char *between = "";
-        if (*rest)
-            between = strchr(rest, '|') ? ", " : " or ";
-        at += (size_t)snprintf(ret + at, bytes - at, "%.*s%s", (int)n, words, between);
-        words = rest;
-    }
-}
-
 static int take_word(const struct ws_option *o, const char *text, int *ret)
 {
     char words[256] = "";

@@ -54,6 +54,20 @@ static void print_wrapped(FILE *f, const char *text, size_t column, size_t inden
     fputc('\n', f);
 }
 
+void ws_option_list_words(char *ret, size_t bytes, const char *words)
+{
+    size_t at = 0;
+    while (*words && at + 1 < bytes) {
+        size_t n = strcspn(words, "|");
+        const char *rest = words + n + (words[n] == '|');
+        const char *between = "";
+        if (*rest)
+            between = strchr(rest, '|') ? ", " : " or ";
+        at += (size_t)snprintf(ret + at, bytes - at, "%.*s%s", (int)n, words, between);
+        words = rest;
+    }
+}
+
 /* ---- an option's parts ---- */
 
 /* NULL: it takes none. */
