@@ -232,6 +232,20 @@ static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_inf
 }
 
 /* Replies with what the module holds; false: no memory. */
+static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
+{
+    switch (type) {
+    case WS_T_TEXREF:
+        return WS__VARIABLE__KIND__TEXREF;
+    case WS_T_SURFREF:
+        return WS__VARIABLE__KIND__SURFREF;
+    case WS_T_SAMPLERREF:
+        return WS__VARIABLE__KIND__SAMPLERREF;
+    default:
+        return WS__VARIABLE__KIND__DATA;
+    }
+}
+
 static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
 {
     struct ws_arena *a = &c->server->arena;
@@ -257,10 +271,7 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
         w->bytes = v->size_bytes;
         w->constant = v->space == WS_SP_CONST;
         w->managed = v->managed;
-        w->kind = v->type == WS_T_TEXREF       ? WS__VARIABLE__KIND__TEXREF
-                  : v->type == WS_T_SURFREF    ? WS__VARIABLE__KIND__SURFREF
-                  : v->type == WS_T_SAMPLERREF ? WS__VARIABLE__KIND__SAMPLERREF
-                                               : WS__VARIABLE__KIND__DATA;
+        w->kind = variable_kind((enum ws_ptx_type)v->type);
         out.variables[out.n_variables++] = w;
     }
     out.prints = m->code->prints;

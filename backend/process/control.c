@@ -66,6 +66,14 @@ void ws_control_policy(struct ws_server *s, const struct ws_message *msg, struct
     (void)ws_server_send(s, msg->peer, &m); /* a peer that does not fetch its answer has none */
 }
 
+/* Why there is nothing to explain. @q: what was asked, or NULL where that was malformed. */
+static const char *why_unexplained(const struct ws_server *s, const Ws__ExplainRequest *q)
+{
+    if (!s->dispatch)
+        return "there is no policy, so nothing was decided";
+    return q && q->job ? "no such job, or it was too long ago" : "nothing has been decided yet";
+}
+
 void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes bytes)
 {
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
@@ -74,10 +82,7 @@ void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struc
     char *text = q ? ws_dispatch_explain(s, q->job) : NULL;
     a.version = WS_PROTOCOL_VERSION;
     a.error = !q ? WS__ERROR__MALFORMED : text ? WS__ERROR__OK : WS__ERROR__NOT_FOUND;
-    a.text = text           ? text
-             : !s->dispatch ? (char *)"there is no policy, so nothing was decided"
-             : q && q->job  ? (char *)"no such job, or it was too long ago"
-                            : (char *)"nothing has been decided yet";
+    a.text = text ? text : (char *)why_unexplained(s, q);
     m.explain = &a;
     (void)ws_server_send(s, msg->peer, &m);
     free(text);

@@ -181,17 +181,23 @@ int ws_gated_turn(struct ws_server *s)
     return s->gated.n_leases ? (int)(WS_MIN(ns, WS_NS_PER_S) / WS_NS_PER_MS) + 1 : -1;
 }
 
+static Ws__ClientStatus__Gate job_state(const struct ws_gated_job *h)
+{
+    if (!h->serial)
+        return WS__CLIENT_STATUS__GATE__GATE_IDLE;
+    if (!h->since_ns)
+        return WS__CLIENT_STATUS__GATE__GATE_WAITS;
+    return h->over_lease ? WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE
+                         : WS__CLIENT_STATUS__GATE__GATE_HOLDS;
+}
+
 Ws__ClientStatus__Gate ws_gated_state(const struct ws_client *c)
 {
     Ws__ClientStatus__Gate r = WS__CLIENT_STATUS__GATE__GATE_IDLE;
     if (!c->jobs.gated)
         return WS__CLIENT_STATUS__GATE__NOT_GATED;
     for (uint32_t i = 0; i < c->n_contexts; i++) {
-        const struct ws_gated_job *h = &c->contexts[i].gated_job;
-        Ws__ClientStatus__Gate is = !h->serial       ? WS__CLIENT_STATUS__GATE__GATE_IDLE
-                                    : !h->since_ns   ? WS__CLIENT_STATUS__GATE__GATE_WAITS
-                                    : !h->over_lease ? WS__CLIENT_STATUS__GATE__GATE_HOLDS
-                                                     : WS__CLIENT_STATUS__GATE__GATE_OVER_LEASE;
+        Ws__ClientStatus__Gate is = job_state(&c->contexts[i].gated_job);
         r = WS_MAX(r, is);
     }
     return r;

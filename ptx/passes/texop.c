@@ -131,13 +131,19 @@ static const struct ws_ptx_operand *split_pred(const struct ws_ptx_operand *o,
     return &o->v[0];
 }
 
+static enum ws_tex_lod lod_word(struct texop_words *w)
+{
+    if (word(w, "base"))
+        return WS_LOD_BASE;
+    if (word(w, "level"))
+        return WS_LOD_LEVEL;
+    return word(w, "grad") ? WS_LOD_GRAD : WS_LOD_NONE;
+}
+
 static bool tex(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
     unsigned n = 2;
-    o->lod = word(&w, "base")    ? WS_LOD_BASE
-             : word(&w, "level") ? WS_LOD_LEVEL
-             : word(&w, "grad")  ? WS_LOD_GRAD
-                                 : WS_LOD_NONE;
+    o->lod = lod_word(&w);
     if (!geometry(&w, o))
         return false;
     o->n = vector(&w);
@@ -276,12 +282,18 @@ static bool query(struct ws_ptx_texop *o, insn i, struct texop_words w, bool sur
     return dests(&i->operands[0], o);
 }
 
+static enum ws_ptx_type reference_word(struct texop_words *w)
+{
+    if (word(w, "texref"))
+        return WS_T_TEXREF;
+    if (word(w, "samplerref"))
+        return WS_T_SAMPLERREF;
+    return word(w, "surfref") ? WS_T_SURFREF : WS_T_NONE;
+}
+
 static bool istypep(struct ws_ptx_texop *o, insn i, struct texop_words w)
 {
-    o->ref = word(&w, "texref")       ? WS_T_TEXREF
-             : word(&w, "samplerref") ? WS_T_SAMPLERREF
-             : word(&w, "surfref")    ? WS_T_SURFREF
-                                      : WS_T_NONE;
+    o->ref = reference_word(&w);
     if (!o->ref || *w.at || i->n_operands != 2)
         return false;
     o->pred = &i->operands[0];

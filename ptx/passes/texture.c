@@ -136,11 +136,6 @@ static int add_samplers(struct ws_ptx_module *m, const bool want[_SAMPLER_N],
 }
 
 /* ---- operands ---- */
-static enum ws_ptx_type bits(unsigned bytes)
-{
-    return bytes == 1 ? WS_T_B8 : bytes == 2 ? WS_T_B16 : bytes == 4 ? WS_T_B32 : WS_T_B64;
-}
-
 static unsigned reg_bytes(const struct texture *t, const struct ws_ptx_operand *o)
 {
     const struct ws_ptx_reg *r = &t->e.f.regs[o->reg];
@@ -377,9 +372,10 @@ static void suld_sust(struct texture *t, const struct ws_ptx_texop *p, bool stor
         struct ws_ptx_operand mem = ws_opd_at(at.reg, (int64_t)k * p->size);
         struct ws_ptx_operand io[] = {store ? mem : *o, store ? *o : mem};
         if (there >= 0 && !store)
-            ws_ptx_edit_add(e, WS_OP_MOV, bits(bytes), 2, (struct ws_ptx_operand[]){*o, I(0)});
+            ws_ptx_edit_add(e, WS_OP_MOV, ws_ptx_bits_type(bytes), 2,
+                            (struct ws_ptx_operand[]){*o, I(0)});
         struct ws_ptx_insn *i =
-            ws_ptx_edit_add(e, store ? WS_OP_ST : WS_OP_LD, bits(p->size), 2, io);
+            ws_ptx_edit_add(e, store ? WS_OP_ST : WS_OP_LD, ws_ptx_bits_type(p->size), 2, io);
         i->space = WS_SP_GLOBAL;
         if (there >= 0)
             ws_ptx_edit_guard(i, there, false);
@@ -395,15 +391,28 @@ static void sust_p(struct texture *t, const struct ws_ptx_texop *p)
     call(t, SUST_P, NULL, &a);
 }
 
+/* The operation of a sured as WS_SAMPLE_OP counts them. */
+static uint32_t sample_op(enum ws_ptx_sub op)
+{
+    switch (op) {
+    case WS_SUB_ADD:
+        return 0;
+    case WS_SUB_MIN:
+        return 1;
+    case WS_SUB_MAX:
+        return 2;
+    case WS_SUB_AND:
+        return 3;
+    default:
+        return 4;
+    }
+}
+
 static void sured(struct texture *t, const struct ws_ptx_texop *p)
 {
     struct ws_ptx_edit *e = &t->e;
     struct texture_args a = {0};
-    uint32_t op = p->op == WS_SUB_ADD   ? 0
-                  : p->op == WS_SUB_MIN ? 1
-                  : p->op == WS_SUB_MAX ? 2
-                  : p->op == WS_SUB_AND ? 3
-                                        : 4;
+    uint32_t op = sample_op((enum ws_ptx_sub)p->op);
     bool is_signed = p->dtype == WS_T_S32 || p->dtype == WS_T_S64;
     surface_args(t, p,
                  (WS_SAMPLE_SIZE + WS_SAMPLE_BYTES) * p->size + WS_SAMPLE_OP * op +

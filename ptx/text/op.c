@@ -96,6 +96,34 @@ unsigned ws_ptx_type_bytes(enum ws_ptx_type t)
     return (unsigned)t < _WS_T_N ? types[t].bytes : 0;
 }
 
+enum ws_ptx_type ws_ptx_bits_type(unsigned bytes)
+{
+    switch (bytes) {
+    case 1:
+        return WS_T_B8;
+    case 2:
+        return WS_T_B16;
+    case 4:
+        return WS_T_B32;
+    default:
+        return WS_T_B64;
+    }
+}
+
+enum ws_ptx_type ws_ptx_uint_type(unsigned bytes)
+{
+    switch (bytes) {
+    case 1:
+        return WS_T_U8;
+    case 2:
+        return WS_T_U16;
+    case 4:
+        return WS_T_U32;
+    default:
+        return WS_T_U64;
+    }
+}
+
 const char *ws_ptx_type_name(enum ws_ptx_type t)
 {
     return (unsigned)t < _WS_T_N ? types[t].name : "?";

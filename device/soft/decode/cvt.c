@@ -9,11 +9,6 @@
 #include "device/soft/decode/util.h"
 
 /* ---- moves ---- */
-static uint32_t width_type(unsigned bytes)
-{
-    return bytes == 1 ? WS_T_B8 : bytes == 2 ? WS_T_B16 : bytes == 4 ? WS_T_B32 : WS_T_B64;
-}
-
 /* Joins n parts of each bytes to a row of n * each, 8 at most; @to: where to, or 0: a temporary
  * row. */
 static uint32_t join(struct ws_dec *d, uint32_t to, const uint32_t *parts, unsigned n,
@@ -73,7 +68,7 @@ static void mov_pack(struct ws_dec *d, insn i, type t)
         return;
     }
     for (unsigned k = 0; k < n; k++)
-        s[k] = ws_dec_src(d, &v->v[k], width_type(each));
+        s[k] = ws_dec_src(d, &v->v[k], ws_ptx_bits_type(each));
     if (bytes == 16) {
         to = ws_dec_dst128(d, dst);
         join(d, to, s, n / 2, each);
@@ -100,7 +95,7 @@ static void mov_unpack(struct ws_dec *d, insn i, type t)
      * written last */
     for (unsigned k = 0; k < n; k++)
         if (v->v[k].kind != WS_OPD_SINK)
-            to[k] = ws_dec_dst(d, &v->v[k], width_type(each), &finish[k]);
+            to[k] = ws_dec_dst(d, &v->v[k], ws_ptx_bits_type(each), &finish[k]);
     if (bytes == 16) {
         uint32_t from = ws_dec_src128(d, &i->operands[1]);
         part(d, from, to, n / 2, each);
@@ -110,7 +105,7 @@ static void mov_unpack(struct ws_dec *d, insn i, type t)
     }
     for (unsigned k = 0; k < n; k++)
         if (finish[k])
-            ws_dec_finish(d, &v->v[k], width_type(each), to[k]);
+            ws_dec_finish(d, &v->v[k], ws_ptx_bits_type(each), to[k]);
 }
 
 /* A vector register to another; they may be one and the same in another order. */
@@ -196,12 +191,7 @@ static void store_result(struct ws_dec *d, insn i, type t, uint32_t row, uint32_
         return;
     }
     dst = ws_dec_dst(d, &i->operands[0], t, &finish);
-    ws_dec_emit3(d,
-                 ws_dec_cvt_int(w, row_width == 1   ? WS_T_U8
-                                   : row_width == 2 ? WS_T_U16
-                                   : row_width == 4 ? WS_T_U32
-                                                    : WS_T_U64),
-                 dst, row, 0);
+    ws_dec_emit3(d, ws_dec_cvt_int(w, ws_ptx_uint_type(row_width)), dst, row, 0);
     if (finish)
         ws_dec_finish(d, &i->operands[0], t, dst);
 }
@@ -309,6 +299,10 @@ static void cvt_to_float(struct ws_dec *d, insn i, type td, type ts)
         /* to f64, from 64 bits, signed */
         {{WS_H_cvt_f32_u32, WS_H_cvt_f32_s32}, {WS_H_cvt_f32_u64, WS_H_cvt_f32_s64}},
         {{WS_H_cvt_f64_u32, WS_H_cvt_f64_s32}, {WS_H_cvt_f64_u64, WS_H_cvt_f64_s64}}};
+    static const uint16_t to_bf16[2] = {WS_H_cvt_bf16_f32, WS_H_cvt_rz_bf16_f32}; /* toward zero */
+    static const uint16_t to_f16[2][2] = {/* from f64, toward zero */
+                                          {WS_H_cvt_f16_f32, WS_H_cvt_rz_f16_f32},
+                                          {WS_H_cvt_f16_f64, WS_H_cvt_rz_f16_f64}};
     if (is_int(ts))
         u = ws_dec_emit3(d, of_int[mid == WS_T_F64][w][s], row, src, 0);
     else if (ts == mid && i->rnd >= WS_RND_RNI)
@@ -324,10 +318,7 @@ static void cvt_to_float(struct ws_dec *d, insn i, type td, type ts)
         post(d, WS_H_relu_f32, (int32_t)row);
     if (half) {
         bool rz = i->rnd == WS_RND_RZ;
-        enum ws_handler h = td == WS_T_BF16   ? (rz ? WS_H_cvt_rz_bf16_f32 : WS_H_cvt_bf16_f32)
-                            : mid == WS_T_F64 ? (rz ? WS_H_cvt_rz_f16_f64 : WS_H_cvt_f16_f64)
-                                              : (rz ? WS_H_cvt_rz_f16_f32 : WS_H_cvt_f16_f32);
-        ws_dec_emit3(d, h, dst, row, 0);
+        ws_dec_emit3(d, td == WS_T_BF16 ? to_bf16[rz] : to_f16[mid == WS_T_F64][rz], dst, row, 0);
     } else if (i->flags & WS_F_SAT) {
         post(d, td == WS_T_F64 ? WS_H_sat_f64 : WS_H_sat_f32, (int32_t)dst);
     }
@@ -424,7 +415,7 @@ static void cvt_lane(struct ws_dec *d, insn i, type td, type ts, bool satfinite)
     uint32_t dst = ws_dec_dst(d, &i->operands[0], td, &finish);
     ws_dec_lane(d, ws_lane_cvt, x, dst, ws_dec_width(td), n, s, w);
     if (finish) /* bits: a narrow float in a wider register is extended by zeros */
-        ws_dec_finish(d, &i->operands[0], width_type(ws_dec_width(td)), dst);
+        ws_dec_finish(d, &i->operands[0], ws_ptx_bits_type(ws_dec_width(td)), dst);
 }
 
 /* Conversions that have vector handlers and are common. */

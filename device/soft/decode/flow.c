@@ -248,12 +248,8 @@ static void copy_place(struct ws_dec *d, struct value_place to, struct value_pla
         if (to.width == from.width)
             ws_dec_mov(d, to.width, to.off, from.off);
         else if (to.width && from.width)
-            ws_dec_emit3(d,
-                         ws_dec_cvt_int(to.width, from.width == 1   ? WS_T_U8
-                                                  : from.width == 2 ? WS_T_U16
-                                                  : from.width == 4 ? WS_T_U32
-                                                                    : WS_T_U64),
-                         to.off, from.off, 0);
+            ws_dec_emit3(d, ws_dec_cvt_int(to.width, ws_ptx_uint_type(from.width)), to.off,
+                         from.off, 0);
         else
             ws_dec_unsupported(d, "call: predicate argument for a number");
         return;
@@ -296,11 +292,7 @@ static struct value_place arg_place(struct ws_dec *d, const struct ws_ptx_operan
     }
     struct value_place p = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
     bool finish, neg;
-    enum ws_ptx_type t = width == 0   ? WS_T_PRED
-                         : width == 1 ? WS_T_B8
-                         : width == 2 ? WS_T_B16
-                         : width == 4 ? WS_T_B32
-                                      : WS_T_B64;
+    enum ws_ptx_type t = width ? ws_ptx_bits_type(width) : WS_T_PRED;
     if (width == 0)
         p.off = dest ? ws_dec_pred_dst(d, o) : ws_dec_pred(d, o, &neg);
     else if (dest) {

@@ -11,7 +11,14 @@
 
 static unsigned log2_bytes(uint32_t bytes)
 {
-    return bytes >= 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0;
+    switch (bytes) {
+    case 2:
+        return 1;
+    case 4:
+        return 2;
+    default:
+        return bytes >= 8 ? 3 : 0;
+    }
 }
 
 struct ws_uop *ws_dec_lane(struct ws_dec *d, ws_lane_fn fn, uint32_t x, uint32_t dst,
@@ -145,9 +152,9 @@ static bool mixed(struct ws_dec *d, insn i)
         s[k] = row;
     }
     uint32_t dst = ws_dec_dst(d, &i->operands[0], WS_T_F32, &finish);
-    enum ws_handler h = fma                  ? (i->rnd > WS_RND_RN ? WS_H_fmam_f32 : WS_H_fma_f32)
-                        : i->op == WS_OP_SUB ? WS_H_sub_f32
-                                             : WS_H_add_f32;
+    enum ws_handler h = i->op == WS_OP_SUB ? WS_H_sub_f32 : WS_H_add_f32;
+    if (fma)
+        h = i->rnd > WS_RND_RN ? WS_H_fmam_f32 : WS_H_fma_f32;
     struct ws_uop *u = ws_dec_emit3(d, h, dst, s[0], s[1]);
     u->c = fma ? (int32_t)s[2] : 0;
     u->mx = mxcsr(i, true);

@@ -80,11 +80,12 @@ static void add_sub(struct ws_dec *d, insn i, bool sub)
     if (t == WS_T_F32 || t == WS_T_F64) {
         float_op(d, i, sub ? WS_H_sub_f32 : WS_H_add_f32, sub ? WS_H_sub_f64 : WS_H_add_f64, 2);
     } else if (i->flags & WS_F_CC || i->op == WS_OP_ADDC || i->op == WS_OP_SUBC) {
-        enum ws_handler h = sub ? (wi(t) == 1 ? WS_H_subc_32 : WS_H_subc_64)
-                                : (wi(t) == 1 ? WS_H_addc_32 : WS_H_addc_64);
+        static const uint16_t carry[2][2] = {/* subtract, 64 bits */
+                                             {WS_H_addc_32, WS_H_addc_64},
+                                             {WS_H_subc_32, WS_H_subc_64}};
         if (!d->cf)
             d->cf = ws_dec_row_alloc(d, 0);
-        struct ws_uop *u = op2(d, i, h, t, t, t);
+        struct ws_uop *u = op2(d, i, carry[sub][wi(t) != 1], t, t, t);
         u->c = u->a; /* not read */
         u->e = (int32_t)d->cf;
         u->x =
@@ -188,9 +189,10 @@ static void decode_mad(struct ws_dec *d, insn i)
 static void decode_mul24(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
-    enum ws_handler h = i->sub == WS_SUB_HI
-                            ? (is_signed(t) ? WS_H_mul24_hi_s32 : WS_H_mul24_hi_u32)
-                            : (is_signed(t) ? WS_H_mul24_lo_s32 : WS_H_mul24_lo_u32);
+    static const uint16_t of[2][2] = {/* the high half, signed */
+                                      {WS_H_mul24_lo_u32, WS_H_mul24_lo_s32},
+                                      {WS_H_mul24_hi_u32, WS_H_mul24_hi_s32}};
+    enum ws_handler h = of[i->sub == WS_SUB_HI][is_signed(t)];
     if (i->op == WS_OP_MUL24) {
         op2(d, i, h, t, t, t);
         return;
@@ -260,8 +262,10 @@ static void min_max_f32(struct ws_dec *d, insn i, bool max)
 {
     bool nan = i->flags & WS_F_NAN, xorsign = i->flags & WS_F_XORSIGN_ABS,
          abs = xorsign || (i->ext && strcmp(i->ext, ".abs") == 0), finish;
-    enum ws_handler h =
-        max ? (nan ? WS_H_max_nan_f32 : WS_H_max_f32) : (nan ? WS_H_min_nan_f32 : WS_H_min_f32);
+    static const uint16_t of[2][2] = {/* max, NaN where an operand is NaN */
+                                      {WS_H_min_f32, WS_H_min_nan_f32},
+                                      {WS_H_max_f32, WS_H_max_nan_f32}};
+    enum ws_handler h = of[max][nan];
     unsigned n = i->n_operands - 1u;
     uint32_t s[3], a[3], row;
     if (n < 2 || n > 3 || (n == 3 && xorsign) || (i->ext && !abs) || (i->flags & WS_F_RELU)) {
@@ -412,14 +416,24 @@ static void decode_shift(struct ws_dec *d, insn i)
         op2(d, i, is_signed(t) ? V3(shr_s)[wi(t)] : V3(shr_u)[wi(t)], t, t, WS_T_U32);
 }
 
+static const uint16_t bfind[2][2][2] = {
+    /* .shiftamt, 64 bits, signed */
+    {{WS_H_bfind_u32, WS_H_bfind_s32}, {WS_H_bfind_u64, WS_H_bfind_s64}},
+    {{WS_H_bfind_amt_u32, WS_H_bfind_amt_s32}, {WS_H_bfind_amt_u64, WS_H_bfind_amt_s64}}};
+static const uint16_t bfe[2][2] = {/* 64 bits, signed */
+                                   {WS_H_bfe_u32, WS_H_bfe_s32},
+                                   {WS_H_bfe_u64, WS_H_bfe_s64}};
+static const uint16_t shf[2][2] = {/* left, .wrap */
+                                   {WS_H_shf_r_clamp, WS_H_shf_r_wrap},
+                                   {WS_H_shf_l_clamp, WS_H_shf_l_wrap}};
+static const uint16_t dp4a[2][2] = {/* the first operand signed, the second signed */
+                                    {WS_H_dp4a_uu, WS_H_dp4a_us},
+                                    {WS_H_dp4a_su, WS_H_dp4a_ss}};
+
 static void decode_bits(struct ws_dec *d, insn i)
 {
     type t = i->types[0];
     bool w = wi(t) == 2, s = is_signed(t), amt = i->flags & WS_F_SHIFTAMT;
-    static const uint16_t bfind[2][2][2] = {
-        /* .shiftamt, 64 bits, signed */
-        {{WS_H_bfind_u32, WS_H_bfind_s32}, {WS_H_bfind_u64, WS_H_bfind_s64}},
-        {{WS_H_bfind_amt_u32, WS_H_bfind_amt_s32}, {WS_H_bfind_amt_u64, WS_H_bfind_amt_s64}}};
     switch (i->op) {
     case WS_OP_POPC:
         op1(d, i, w ? WS_H_popc_64 : WS_H_popc_32, WS_T_U32, t);
@@ -434,8 +448,7 @@ static void decode_bits(struct ws_dec *d, insn i)
         op1(d, i, bfind[amt][w][s], WS_T_U32, t);
         break;
     case WS_OP_BFE:
-        op3(d, i, w ? (s ? WS_H_bfe_s64 : WS_H_bfe_u64) : (s ? WS_H_bfe_s32 : WS_H_bfe_u32), t, t,
-            WS_T_U32, WS_T_U32);
+        op3(d, i, bfe[w][s], t, t, WS_T_U32, WS_T_U32);
         break;
     case WS_OP_BFI:
         op_n(d, i, w ? WS_H_bfi_64 : WS_H_bfi_32, t, 4, (const type[]){t, t, WS_T_U32, WS_T_U32});
@@ -451,10 +464,7 @@ static void decode_bits(struct ws_dec *d, insn i)
         break;
     case WS_OP_SHF: {
         bool wrap = i->flags & WS_F_WRAP;
-        op3(d, i,
-            i->sub == WS_SUB_L ? (wrap ? WS_H_shf_l_wrap : WS_H_shf_l_clamp)
-                               : (wrap ? WS_H_shf_r_wrap : WS_H_shf_r_clamp),
-            t, t, t, WS_T_U32);
+        op3(d, i, shf[i->sub == WS_SUB_L][wrap], t, t, t, WS_T_U32);
         break;
     }
     case WS_OP_PRMT: {
@@ -469,8 +479,7 @@ static void decode_bits(struct ws_dec *d, insn i)
     }
     case WS_OP_DP4A: {
         bool sa = is_signed(t), sb = is_signed(i->types[1]);
-        op3(d, i, sa ? (sb ? WS_H_dp4a_ss : WS_H_dp4a_su) : (sb ? WS_H_dp4a_us : WS_H_dp4a_uu),
-            WS_T_U32, WS_T_U32, WS_T_U32, WS_T_U32);
+        op3(d, i, dp4a[sa][sb], WS_T_U32, WS_T_U32, WS_T_U32, WS_T_U32);
         break;
     }
     case WS_OP_DP2A:
@@ -507,7 +516,7 @@ static void split_pair(const struct ws_ptx_operand *o, const struct ws_ptx_opera
 static void decode_warp(struct ws_dec *d, insn i)
 {
     const struct ws_ptx_operand *o = i->operands, *to, *pair;
-    bool finish, neg = false, sync = i->flags & WS_F_SYNC;
+    bool finish, neg = false, sync = i->flags & WS_F_SYNC, wide_or_signed;
     type t = i->n_types ? i->types[0] : WS_T_B32;
     uint32_t dst, row;
     static const struct ws_ptx_operand nowhere = {.kind = WS_OPD_SINK};
@@ -554,9 +563,8 @@ static void decode_warp(struct ws_dec *d, insn i)
             u = ws_dec_emit3(d, i->op == WS_OP_MATCH ? WS_H_match : WS_H_redux, dst, a, 0);
         }
         u->e = (int32_t)row;
-        u->x = i->sub | (i->op == WS_OP_MATCH ? (ws_ptx_type_bytes(t) == 8 ? 0x100 : 0)
-                         : is_signed(t)       ? 0x100
-                                              : 0);
+        wide_or_signed = i->op == WS_OP_MATCH ? ws_ptx_type_bytes(t) == 8 : is_signed(t);
+        u->x = i->sub | (wide_or_signed ? 0x100 : 0);
         u->imm = ws_dec_pred_dst(d, pair ? pair : &nowhere);
         return;
     case WS_OP_ELECT:

@@ -289,7 +289,12 @@ static uint16_t half_min_max(uint16_t a, uint16_t b, uint32_t x)
         return 0x7fff;
     /* as integers that ascend with the value; -0 below +0 */
     int32_t ka = a & 0x8000 ? -(a & 0x7fff) - 1 : a, kb = b & 0x8000 ? -(b & 0x7fff) - 1 : b;
-    r = na ? b : nb ? a : (ka < kb) != max ? a : b;
+    if (na)
+        r = b;
+    else if (nb)
+        r = a;
+    else
+        r = (ka < kb) != max ? a : b;
     return r | sign;
 }
 

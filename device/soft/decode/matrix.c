@@ -273,6 +273,15 @@ static bool multiply(struct ws_dec *d, insn i, struct modifier_words *w, bool wm
 }
 
 /* ---- tiles of 8 x 8 halves ---- */
+static unsigned tile_count(struct modifier_words *w)
+{
+    if (eat(w, "x1"))
+        return 1;
+    if (eat(w, "x2"))
+        return 2;
+    return eat(w, "x4") ? 4 : 0;
+}
+
 static bool tiles(struct ws_dec *d, insn i, struct modifier_words *w, bool store)
 {
     struct ws_matrixop o = {.d = {.elem = WS_ELEM_S32}}; /* registers of 32 bits */
@@ -286,7 +295,7 @@ static bool tiles(struct ws_dec *d, insn i, struct modifier_words *w, bool store
         known |= eat(w, "m8n8");
         o.trans |= eat(w, "trans");
         if (!o.n_tiles)
-            o.n_tiles = eat(w, "x1") ? 1 : eat(w, "x2") ? 2 : eat(w, "x4") ? 4 : 0;
+            o.n_tiles = tile_count(w);
     }
     o.space = space_word(w);
     if (!known || !o.n_tiles || !eat(w, "b16") || *w->at || i->n_operands != 2)

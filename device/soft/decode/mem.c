@@ -73,35 +73,28 @@ static uint32_t memory_flags(insn i, uint32_t space)
     return x;
 }
 
+/* Loads and stores whose place is known to be global or shared memory. */
+static const struct {
+    uint8_t n, size;     /* elements, and bytes of each */
+    uint16_t handler[4]; /* by 2 * whether it loads + whether the place is global */
+} plain_accesses[] = {
+#define ALL_FOUR(name) WS_H_st_s_##name, WS_H_st_g_##name, WS_H_ld_s_##name, WS_H_ld_g_##name
+    {1, 1, {ALL_FOUR(8)}},    {1, 2, {ALL_FOUR(16)}},   {1, 4, {ALL_FOUR(32)}},
+    {1, 8, {ALL_FOUR(64)}},   {2, 4, {ALL_FOUR(32v2)}}, {4, 4, {ALL_FOUR(32v4)}},
+    {2, 8, {ALL_FOUR(64v2)}},
+#undef ALL_FOUR
+};
+
 static enum ws_handler memory_handler(bool load, uint32_t x, unsigned size, unsigned n)
 {
     uint32_t space = x & WS_X_SPACE_MASK;
     bool g = !(x & WS_X_A32) &&
              (space == WS_SP_GLOBAL || space == WS_SP_CONST || space == WS_SP_GENERIC),
          s = (x & WS_X_A32) && space == WS_SP_SHARED;
-    if (!(x & WS_X_STRONG) && (g || s)) {
-#define LS(name)                                                                                   \
-    (load ? (g ? WS_H_ld_g_##name : WS_H_ld_s_##name) : (g ? WS_H_st_g_##name : WS_H_st_s_##name))
-        switch (n * 16 + size) {
-        case 16 + 1:
-            return LS(8);
-        case 16 + 2:
-            return LS(16);
-        case 16 + 4:
-            return LS(32);
-        case 16 + 8:
-            return LS(64);
-        case 32 + 4:
-            return LS(32v2);
-        case 64 + 4:
-            return LS(32v4);
-        case 32 + 8:
-            return LS(64v2);
-        default:
-            break;
-        }
-#undef LS
-    }
+    if (!(x & WS_X_STRONG) && (g || s))
+        for (size_t k = 0; k < WS_ARRAY_SIZE(plain_accesses); k++)
+            if (plain_accesses[k].n == n && plain_accesses[k].size == size)
+                return plain_accesses[k].handler[2 * load + g];
     return load ? WS_H_ld_x : WS_H_st_x;
 }
 
@@ -226,6 +219,20 @@ static bool float_atomic_ok(insn i, type t)
     }
 }
 
+static enum ws_handler atom_handler(unsigned bytes)
+{
+    switch (bytes) {
+    case 2:
+        return WS_H_atom_16;
+    case 4:
+        return WS_H_atom_32;
+    case 8:
+        return WS_H_atom_64;
+    default:
+        return WS_H_atom_128;
+    }
+}
+
 /* One element. @dst: destination, or NULL for red. */
 static void atom_one(struct ws_dec *d, insn i, const struct address *a, uint32_t space,
                      int64_t more, const struct ws_ptx_operand *dst, const struct ws_ptx_operand *b,
@@ -247,12 +254,7 @@ static void atom_one(struct ws_dec *d, insn i, const struct address *a, uint32_t
         if (dst)
             rd = ws_dec_dst(d, dst, t, &finish);
     }
-    struct ws_uop *u = ws_dec_emit3(d,
-                                    size == 2   ? WS_H_atom_16
-                                    : size == 4 ? WS_H_atom_32
-                                    : size == 8 ? WS_H_atom_64
-                                                : WS_H_atom_128,
-                                    rd, a->row, rb);
+    struct ws_uop *u = ws_dec_emit3(d, atom_handler(size), rd, a->row, rb);
     u->c = (int32_t)rc;
     if (!dst && size < 16)
         u->d = -1;

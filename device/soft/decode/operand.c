@@ -127,6 +127,20 @@ uint32_t ws_dec_shared_off(struct ws_dec *d, int32_t sym)
 }
 
 /* ---- operands ---- */
+static unsigned log2_width(uint32_t width)
+{
+    switch (width) {
+    case 1:
+        return 0;
+    case 2:
+        return 1;
+    case 4:
+        return 2;
+    default:
+        return 3;
+    }
+}
+
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from)
 {
     static const uint16_t table[4][7] = {
@@ -136,7 +150,7 @@ enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from)
         ROW_(8), ROW_(16), ROW_(32), ROW_(64)
 #undef ROW_
     };
-    unsigned w = width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3, t;
+    unsigned t;
     switch (from) {
     case WS_T_S8:
         t = 1;
@@ -163,26 +177,31 @@ enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from)
             break;
         }
     }
-    return (enum ws_handler)table[w][t];
+    return (enum ws_handler)table[log2_width(width)][t];
 }
 
 uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src)
 {
-    if (width == 1)
-        ws_dec_emit3(d, WS_H_cvt_8_u8, dst, src, 0);
-    else
-        ws_dec_emit3(d,
-                     width == 0   ? WS_H_p_mov
-                     : width == 2 ? WS_H_mov_16
-                     : width == 4 ? WS_H_mov_32
-                                  : WS_H_mov_64,
-                     dst, src, 0);
+    enum ws_handler h;
+    switch (width) {
+    case 0:
+        h = WS_H_p_mov;
+        break;
+    case 1:
+        h = WS_H_cvt_8_u8;
+        break;
+    case 2:
+        h = WS_H_mov_16;
+        break;
+    case 4:
+        h = WS_H_mov_32;
+        break;
+    default:
+        h = WS_H_mov_64;
+        break;
+    }
+    ws_dec_emit3(d, h, dst, src, 0);
     return dst;
-}
-
-static enum ws_ptx_type uint_of(uint32_t width)
-{
-    return width == 1 ? WS_T_U8 : width == 2 ? WS_T_U16 : width == 4 ? WS_T_U32 : WS_T_U64;
 }
 
 /* Which element of a vector register a suffix names (5.4.2, 6.4.3); -1: none of @n. */
@@ -309,7 +328,7 @@ static uint32_t src_sreg(struct ws_dec *d, const struct ws_ptx_operand *o, uint3
     if (native == width)
         return t;
     uint32_t t2 = ws_dec_temp(d, width);
-    ws_dec_emit3(d, ws_dec_cvt_int(width, uint_of(native)), t2, t, 0);
+    ws_dec_emit3(d, ws_dec_cvt_int(width, ws_ptx_uint_type(native)), t2, t, 0);
     return t2;
 }
 
@@ -407,7 +426,7 @@ uint32_t ws_dec_src(struct ws_dec *d, const struct ws_ptx_operand *o, enum ws_pt
             return 64;
         }
         uint32_t tmp = ws_dec_temp(d, width);
-        ws_dec_emit3(d, ws_dec_cvt_int(width, uint_of(w)), tmp, off, 0);
+        ws_dec_emit3(d, ws_dec_cvt_int(width, ws_ptx_uint_type(w)), tmp, off, 0);
         return tmp;
     }
     case WS_OPD_IMM:
