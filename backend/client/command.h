@@ -26,7 +26,8 @@ enum ws_command_kind {
     WS_COMMAND_WAIT,   /* nothing behind it starts before a record is done */
     WS_COMMAND_SYNC,   /* a reply is sent here */
     WS_COMMAND_MARK,   /* one of a join's streams has come this far */
-    WS_COMMAND_HOST_FUNCTION, /* nothing behind it starts before the client says that the function has returned */
+    /* nothing behind it starts before the client says that the function has returned */
+    WS_COMMAND_HOST_FUNCTION,
     WS_COMMAND_VALUE, /* nothing behind it starts before a word in memory has a value */
 };
 enum { WS_COMMAND_INLINE_BYTES = 256 };

@@ -318,8 +318,8 @@ static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *t
 
 /* ---- loads: ModuleLoads whose code is being made ----
  *
- * A ModuleLoad is answered when its code is there; nothing of the client can depend on the module before. A reset of the device
- * meanwhile answers it with an error. */
+ * A ModuleLoad is answered when its code is there; nothing of the client can depend on the module
+ * before. A reset of the device meanwhile answers it with an error. */
 
 struct load {
     struct ws_module_load load;

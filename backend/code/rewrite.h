@@ -11,9 +11,9 @@
 struct ws_rewrite_choice {
     enum ws_ptx_rewrite kind; /* WS_REWRITE_NONE: none */
     bool fence;
-    bool fuse,
-        same_block; /* fused with itself, which has no work; for blocks of one shape. Not with the others */
-    bool whole; /* not cut and stopped */
+    bool fuse;       /* fused with itself, which has no work; not together with the others */
+    bool same_block; /* @fuse is only for launches whose blocks have one shape */
+    bool whole;      /* not cut and stopped */
 };
 static inline bool ws_rewrite_any(const struct ws_rewrite_choice *c)
 {

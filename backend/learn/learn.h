@@ -41,9 +41,11 @@ struct ws_learn_key { /* a launch, as far as it matters */
         shared_bytes; /* shared_bytes: dynamic; only occupancy depends on it */
 };
 enum ws_learn_basis {
-    WS_LEARN_COLD,   /* from the PTX alone: instructions counted in the text */
-    WS_LEARN_KERNEL, /* the kernel ran with other shapes: its instruction mix, and how far the model was off, are known */
-    WS_LEARN_SCALED, /* this shape ran on other numbers of SMs */
+    WS_LEARN_COLD, /* from the PTX alone: instructions counted in the text */
+    /* the kernel ran with other shapes: its instruction mix, and how far the model was off, are
+     * known */
+    WS_LEARN_KERNEL,
+    WS_LEARN_SCALED,   /* this shape ran on other numbers of SMs */
     WS_LEARN_MEASURED, /* it ran on as many SMs: the mean */
     _WS_LEARN_BASIS_N
 };
@@ -61,7 +63,8 @@ struct ws_prediction {
  * ws_learn_predict() - how long a launch would take on @n_sm SMs of a GPU, and at what energy
  * @n_sm: 0: all
  * Any thread; O(1), no disk, some hundred ns (a few thousand where nothing is known of the shape).
- * Return: 0, -ENOENT (nothing can be said: no kernel, or its text can't be counted and it never ran), -EINVAL (a size is 0).
+ * Return: 0, -ENOENT (nothing can be said: no kernel, or its text can't be counted and it never
+ * ran), -EINVAL (a size is 0).
  */
 WS_MUST_CHECK int ws_learn_predict(struct ws_learn *l, const struct ws_learn_key *key,
                                    const struct ws_gpu_spec *gpu, int n_sm,

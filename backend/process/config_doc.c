@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes what people read of the tables of keys (config_keys.def, device/catalog_keys.def); runs while
- * wattshare is built.
+/* Writes what people read of the tables of keys (config_keys.def, device/catalog_keys.def); runs
+ * while wattshare is built.
  *
- *   config_doc man < wattshared.conf.5.scd   the page; each line "@keys SECTION" becomes the keys of
- *                                            the section, "@reload WHEN" a list of names
+ *   config_doc man < wattshared.conf.5.scd   the page; each line "@keys SECTION" becomes the keys
+ *                                            of the section, "@reload WHEN" a list of names
  *   config_doc example                       the example file conf/wattshared.conf */
 #include <ctype.h>
 #include <stdbool.h>
@@ -164,7 +164,7 @@ static bool put_section(const char *section)
     return found;
 }
 
-/* The keys that a reload treats like that, those of the sections that change as a whole left out. */
+/* The keys that a reload treats like that, without those of sections that change as a whole. */
 static bool put_reload(const char *when)
 {
     size_t n = 0;

@@ -32,8 +32,9 @@ void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, ui
                        int task, int gpu)
 {
     void *v = d->events;
+    /* policies are functions of the snapshot; the next event heals what this one would have done */
     if (ws_grow(&v, &d->cap_events, d->n_events + 1, sizeof(*d->events)))
-        return; /* policies are functions of the snapshot; the next event heals what this one would have done */
+        return;
     d->events = v;
     d->events[d->n_events++] = (struct ws_pending_event){kind, job, task, gpu};
 }
@@ -142,8 +143,8 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
         struct ws_command *j = s->running;
         if (j && j->in_job && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
             int r = ws_device_preempt(g->context->gpu->device, &j->op);
-            (void)
-                r; /* where it can't be stopped it goes on to its end: until then the job is stopping */
+            /* where it can't be stopped it goes on to its end: until then the job is stopping */
+            (void)r;
         }
     }
     if (!g->n_in_flight) {

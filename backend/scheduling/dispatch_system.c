@@ -22,8 +22,9 @@
 #define FIRST_GUESS_MS 1.0
 #define FORGET         0.25
 #define FORESEEN       64 /* predictions for the first job of a task */
-#define CORE_BOUND                                                                                 \
-    0.8 /* delta of EDL: the part of a job's time that goes with the core clock, where nobody has measured it */
+/* delta of EDL, where nobody has measured it: the part of a job's time that goes with the core
+ * clock */
+#define CORE_BOUND   0.8
 #define MEMORY_WATTS 0.1 /* gamma: the memory clock's part of the power of a busy GPU, likewise */
 #define NEWS         0.1 /* a cost that changes by less does not make the policy prepare again */
 

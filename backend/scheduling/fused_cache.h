@@ -16,8 +16,8 @@ struct ws_fused_bind {
 };
 struct ws_fused_code {
     struct ws_template *template;
-    struct ws_fused_bind *bind
-        [WS_FUSE_MAX]; /* by number in the replacement's module; NULL: the member's kernel is the program's own */
+    /* by number in the replacement's module; NULL: the member's kernel is the program's own */
+    struct ws_fused_bind *bind[WS_FUSE_MAX];
     uint8_t *constants;
     uint64_t constants_bytes;
     struct ws_dmodule *dmodule;

@@ -65,8 +65,9 @@ static bool submit(struct ws_stream *s, struct ws_command *j)
         j->finished_inline = false;
         j->submitting = true;
         ws_device_submit(s->context->gpu->device, &j->op);
-        j->submitting =
-            false; /* ours to write even if a device thread has finished it: only the loop takes it off that list */
+        /* ours to write even if a device thread has finished it: only the loop takes it off that
+         * list */
+        j->submitting = false;
         if (!j->finished_inline)
             return false;
     } while (j->relaunch && ws_relaunch_next(j));

@@ -245,8 +245,8 @@ void ws_handoff_turn(struct ws_server *s)
         struct ws_handoff_conn *k =
             events[i].data.ptr; /* or an export: both begin with their source */
         if (!k) {
-            accept_all(
-                s); /* may close connections that are not bound: their events of this round are void */
+            /* may close connections that are not bound: their events of this round are void */
+            accept_all(s);
             break;
         }
         if (k->source == WS_HANDOFF_SOURCE_EXPORT) {

@@ -71,8 +71,8 @@ bool ws_client_flush(struct ws_client *c)
     if (!r) {
         unstick(c);
         c->out.n = 0;
-        if (c->out
-                .n_reached) { /* came up while the peer was stuck: who waits for these asks nothing */
+        /* came up while the peer was stuck: who waits for these asks nothing */
+        if (c->out.n_reached) {
             append_notice(c);
             return ws_client_flush(c);
         }

@@ -8,11 +8,13 @@
 
 /**
  * ws_peer_gone() - whether the connection that a message came by has ended
- * @fd:  the descriptor it came by, which its owner may have closed since, and which may be another's by now; -1: unknown
- * @pid: the process at the other end, as the kernel said when it connected (unix sockets); 0: unknown
+ * @fd:  the descriptor it came by; its owner may have closed it since, and it may be another
+ *       connection's by now; -1: unknown
+ * @pid: the process at the other end, as the kernel said when it connected (unix sockets);
+ *       0: unknown
  *
- * Never true of a connection that is there. Of one that has ended, false only if its number is already that of another connection,
- * of the same process where that is known.
+ * Never true of a connection that is there. Of one that has ended, false only if its number is
+ * already that of another connection, of the same process where that is known.
  */
 bool ws_peer_gone(int fd, uint32_t pid);
 
