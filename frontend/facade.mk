@@ -1,4 +1,5 @@
-# What CUDA's headers declare, and what it is made of: every file of these rooms, one variable for each room.
+# What CUDA's headers declare, and what it is made of: every file of these rooms, one variable for
+# each room.
 FACADE_BOTH = frontend/both/advice.c frontend/both/capture.c frontend/both/device.c frontend/both/event.c \
 	frontend/both/function.c frontend/both/function.h frontend/both/graph.c frontend/both/graph_node.c \
 	frontend/both/graph_node.h frontend/both/ipc.c frontend/both/library.c frontend/both/logs.c frontend/both/pool.c \

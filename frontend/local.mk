@@ -1,4 +1,5 @@
-# frontend: libwattshare.so. Its objects live in one archive, so that tests link the internals; the library takes them whole.
+# frontend: libwattshare.so. Its objects live in one archive, so that tests link the internals; the
+# library takes them whole.
 include frontend/facade.mk
 FRONTEND_CHANNEL = frontend/channel/channel.c frontend/channel/channel.h frontend/channel/open.c \
 	frontend/channel/private.h frontend/channel/ring.c frontend/channel/segment.c frontend/channel/zmq_load.c \
@@ -18,14 +19,16 @@ FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD
 
 wslib_PROGRAMS += frontend/libwattshare.so
 frontend_libwattshare_so_SOURCES = frontend/interpose/entrypoints.h
-# SONAME libcuda.so.1: a program that needs the driver gets this library where none is installed. initfirst: the redirect must
-# be done before the constructors of libraries that register CUDA code. Not linked with libzmq: loading it takes milliseconds.
+# SONAME libcuda.so.1: a program that needs the driver gets this library where none is installed.
+# initfirst: the redirect must be done before the constructors of libraries that register CUDA code.
+# Not linked with libzmq: loading it takes milliseconds.
 frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,initfirst -Wl,-z,relro -Wl,-z,now \
 	-Wl,-Bsymbolic -Wl,--version-script,$(top_srcdir)/frontend/wattshare.map \
 	-Wl,--whole-archive,frontend/libfrontend.a,--no-whole-archive
 frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)
 frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(top_srcdir)/frontend/wattshare.map
-# A folder where the library has the driver's file names (cli/verbs/run.c puts it into LD_LIBRARY_PATH).
+# A folder where the library has the driver's file names (cli/verbs/run.c puts it into
+# LD_LIBRARY_PATH).
 frontend/wattshare-driver/stamp: frontend/libwattshare.so
 	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-driver && cd frontend/wattshare-driver && \
 		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && : >stamp

@@ -40,8 +40,8 @@ int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *dat
 /* This thread may fill the last part of the window, which other threads leave free: its commands
  * end what they wait for. */
 void ws_channel_use_reserve(void);
-/* Waits until a stream has got to a gate (Notice.reached) that no call has returned yet. Return: 0 or
- * DISCONNECTED. */
+/* Waits until a stream has got to a gate (Notice.reached) that no call has returned yet. Return: 0
+ * or DISCONNECTED. */
 int ws_channel_next_gate(struct ws_channel *c, uint64_t *ret_gate);
 /* The sticky or asynchronous error that the daemon has reported and nobody has taken yet; OK if
  * there is none. */

@@ -408,7 +408,7 @@ void ws_redirect_scan(void)
     pthread_mutex_lock(&lock);
     dl_iterate_phdr(visit, &s);
     if (!s.unchanged) {
-        /* The names of unloaded objects that could not be redirected are kept: somebody may hold one. */
+        /* Names of unloaded objects without a redirect are kept: somebody may hold one. */
         free(objects);
         objects = s.v;
         n_objects = s.n;

@@ -153,7 +153,7 @@ ws_err ws_staging_write(struct ws_channel *c, uint64_t stream, const struct ws_c
     ws_err r = make(c);
     for (; !r && ws_box_next(&at, s->chunk_bytes, &p); n++) {
         Ws__Copy copy = WS__COPY__INIT;
-        /* Leave chunks to other threads. If one has taken that chunk since, the wait is still short. */
+        /* Leave chunks to other threads. If one has taken that chunk since, the wait is short. */
         if (n >= AHEAD)
             wait_once(s, used[n % AHEAD]);
         if ((r = acquire(c, s, &i)))
