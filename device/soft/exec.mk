@@ -1,7 +1,8 @@
 # the interpreter: exec.h. The vector core is compiled once for each vector width.
-# ThreadSanitizer leaves it out: what it touches is kernels' memory, whose races are the kernels' own, ordered by fences, which
-# ThreadSanitizer does not know.
-# Checks that ask at every lane whether a row is there would make the sanitized build take minutes; rows are asked once, by ASan.
+# ThreadSanitizer leaves it out: what it touches is kernels' memory, whose races are the kernels'
+# own, ordered by fences, which ThreadSanitizer does not know.
+# Checks that ask at every lane whether a row is there would make the sanitized build take minutes;
+# rows are asked once, by ASan.
 device_libdevice_a_SOURCES += device/soft/exec/exec.h device/soft/exec/priv.h device/soft/exec/image.h device/soft/exec/code.c device/soft/exec/block.c device/soft/exec/list.inc device/soft/exec/ops.inc \
     device/soft/exec/math.inc device/soft/exec/core.inc device/soft/exec/mem.inc device/soft/exec/atom.inc device/soft/exec/exec.c device/soft/exec/text.c device/soft/decode/decode.c device/soft/decode/operand.c \
     device/soft/decode/priv.h device/soft/decode/dead.c device/soft/decode/util.h device/soft/decode/insn.c device/soft/decode/half.c \
