@@ -30,7 +30,10 @@ WS_MUST_CHECK int ws_ptx_link(struct ws_ptx_module **ret, const struct ws_ptx_li
  * the device runtime's. */
 bool ws_ptx_is_system_func(const char *name);
 
-/* ---- images (ptx/images/image.c): PTX text, fatbins, and containers of either that are to be linked ---- */
+/* ---- images (ptx/images/image.c) ----
+ *
+ * An image is PTX text, a fatbin, or a container of either that is to be linked. */
+
 struct ws_ptx_texts {
     bool link, strict;
     bool machine; /* one, and it is a cubin */
@@ -56,7 +59,10 @@ WS_MUST_CHECK int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws
                                      struct ws_diags *diags);
 void ws_ptx_texts_deinit(struct ws_ptx_texts *t);
 
-/* ---- fatbin (ptx/images/fatbin.c; layout: facts of the container, checked against nvcc 13) ---- */
+/* ---- fatbin (ptx/images/fatbin.c) ----
+ *
+ * The layout is a fact of the container, checked against nvcc 13. */
+
 enum ws_fatbin_kind { WS_FATBIN_PTX = 1, WS_FATBIN_ELF = 2, WS_FATBIN_LTO = 8 };
 struct ws_fatbin_entry {
     uint16_t kind;

@@ -35,7 +35,10 @@ WS_MUST_CHECK int ws_ptx_lib(struct ws_ptx_module *m, uint32_t func, uint32_t *r
 /* Marks the functions that kernel @func may come to. @io: [m->n_funcs]. */
 void ws_ptx_lib_reached(const struct ws_ptx_module *m, uint32_t func, bool *io);
 
-/* ---- what kernels and the host share; one for each launch, in memory that the kernel may read and write ---- */
+/* ---- what kernels and the host share ----
+ *
+ * There is one for each launch, in memory that the kernel may read and write. */
+
 /* Of a record, and of what stopped a thread. */
 enum ws_lib_kind {
     WS_LIB_TEXT = 1,

@@ -428,7 +428,7 @@ const char ws_devlib_text[] =
     "add.u32 m, m, 1;\n"
     "shl.b32 r, m, s;\n"
     "ROUNDED:\n"
-    "atom.global.add.u64 w, [h+8], 1;\n" /* from here on the era stays, unless this is all there is */
+    "atom.global.add.u64 w, [h+8], 1;\n" /* from here the era stays, unless this is all there is */
     "shr.u64 era, w, 40;\n"
     "setp.ne.u32 again, g, g;\n"
     "ANEW:\n"

@@ -232,8 +232,8 @@ static bool reg_fits(struct checker *c, const struct ws_ptx_operand *o,
     enum ws_ptx_type have = c->f->regs[o->reg].type, want = s->type;
     enum type_kind kh = kind_of(have), kw = kind_of(want);
     unsigned bh = ws_ptx_type_bytes(have), bw = ws_ptx_type_bytes(want);
-    if (o->part ||
-        s->any) /* a part of a vector register or of a video operand has no declared type of its own */
+    /* a part of a vector register or of a video operand has no declared type of its own */
+    if (o->part || s->any)
         return true;
     bool ok = kh == kw || (kh == K_BITS && kw != K_PRED) || (kw == K_BITS && kh != K_PRED);
     if (kw == K_FLOAT && kh == K_FLOAT && bh == bw)
