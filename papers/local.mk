@@ -1,4 +1,5 @@
-# papers: simulators, generators, analyses and fits, and the verbs and experiments of the command that use them.
+# papers: simulators, generators, analyses and fits, and the verbs and experiments of the command
+# that use them.
 noinst_LIBRARIES += papers/libpapers.a papers/libverbs.a
 papers_libpapers_a_SOURCES = \
 	papers/common/parallel.h papers/common/parallel.c \
@@ -34,7 +35,8 @@ papers_libpapers_a_SOURCES += \
 papers_libpapers_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 PAPERS_LIBS = papers/libpapers.a policy/libpolicy.a $(MODELS_LIBS) $(JSON_C_LIBS) -lpthread
 
-# What the command `wattshare` takes from here: the verbs of papers/verbs/verbs.def and what they call.
+# What the command `wattshare` takes from here: the verbs of papers/verbs/verbs.def and what they
+# call.
 papers_libverbs_a_SOURCES = papers/verbs/verbs.def \
 	papers/verbs/analyze.c papers/verbs/cluster.c papers/verbs/fit.c \
 	papers/verbs/gen.h papers/verbs/gen.c papers/verbs/generators.def papers/verbs/gen_edl.c papers/verbs/gen_rt.c papers/verbs/gen_sbeet.c \

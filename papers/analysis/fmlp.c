@@ -4,12 +4,13 @@
  *
  * q_x(R) = n_x · up((R + T_x) / T_x) requests of x in R; g_x its longest segment; n the task's
  * own segments.
- * ref   the released program. Other cores: for each core c, d_c = sum over x on c of min(n, q_x), then
- *       min(n, d_c, q_x) · g_x for each x on it. Own core, below: z = min(n, sum over other cores of min(n, q_x)), then
- *       min(1 + z, q_x) · g_x. Slip: waiting for requests of core-mates above is left out; suspending, their GPU time is lost.
- * safe  of our own. Each of the n requests waits for at most one request of everybody else, on any core:
- *       min(n, q_x) · g_x (best effort: n · g_x); and boosted core-mates below take the core as in mpcp.c:
- *       min(n + 1, q_x) · longest Gm (busy: G). */
+ * ref   the released program. Other cores: for each core c, d_c = sum over x on c of min(n, q_x),
+ *       then min(n, d_c, q_x) · g_x for each x on it. Own core, below:
+ *       z = min(n, sum over other cores of min(n, q_x)), then min(1 + z, q_x) · g_x. Slip: waiting
+ *       for requests of core-mates above is left out; suspending, their GPU time is lost.
+ * safe  of our own. Each of the n requests waits for at most one request of everybody else, on any
+ *       core: min(n, q_x) · g_x (best effort: n · g_x); and boosted core-mates below take the core
+ *       as in mpcp.c: min(n + 1, q_x) · longest Gm (busy: G). */
 #include "config.h"
 
 #include "papers/analysis/rta_private.h"

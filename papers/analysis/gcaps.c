@@ -5,10 +5,12 @@
  * + 1) · epsilon in all.
  *
  * Interference, with e = epsilon and n_h segments:
- *   suspend  a core-mate above: the core for C_h + Gm_h + 2e·n_h, jitter R_h - (C_h + Gm_h); and, if the task uses the GPU, the GPU
- *            for Ge_h, jitter R_h - Ge_h. A task above elsewhere: Ge_h + 2e·n_h, same jitter, if the task uses the GPU.
- *   busy     a core-mate above: C_h + G_h + 2e·n_h, no jitter. A task above elsewhere: Ge_h + 2e·n_h, jitter R_h - Ge_h, also where
- *            the task has no GPU work (a core-mate spins longer because of it).
+ *   suspend  a core-mate above: the core for C_h + Gm_h + 2e·n_h, jitter R_h - (C_h + Gm_h); and,
+ *            if the task uses the GPU, the GPU for Ge_h, jitter R_h - Ge_h. A task above elsewhere:
+ *            Ge_h + 2e·n_h, same jitter, if the task uses the GPU.
+ *   busy     a core-mate above: C_h + G_h + 2e·n_h, no jitter. A task above elsewhere:
+ *            Ge_h + 2e·n_h, jitter R_h - Ge_h, also where the task has no GPU work (a core-mate
+ *            spins longer because of it).
  * Core-mates without GPU work: C_h, no jitter. Best-effort tasks never appear.
  *
  * The bounds assume that a task occupies the GPU exactly while it has pure GPU work. With the
@@ -17,12 +19,14 @@
  * daemon opens a segment at the first command that reaches the GPU, and closes it when it sees
  * the completion.
  *
- * ref   the released program: these formulas. Whether a task uses the GPU is asked by its time where tasks on other cores are
- *       concerned, by its segments otherwise, so segments of length 0 cost their own task, and interfere with nobody elsewhere.
- * lit   busy, Lemmas 10 to 12 to the letter: the spin of core-mates is lost for tasks without GPU work. Not a bound.
+ * ref   the released program: these formulas. Whether a task uses the GPU is asked by its time
+ *       where tasks on other cores are concerned, by its segments otherwise, so segments of length
+ *       0 cost their own task, and interfere with nobody elsewhere.
+ * lit   busy, Lemmas 10 to 12 to the letter: the spin of core-mates is lost for tasks without GPU
+ *       work. Not a bound.
  * fix   ref with deadlines of their own.
- * safe  asks by segments everywhere, and each update may wait for one other update in progress, the closing ones too: (5n + 1)e own, and busy 4e·n_h for
- *       a core-mate. */
+ * safe  asks by segments everywhere, and each update may wait for one other update in progress, the
+ *       closing ones too: (5n + 1)e own, and busy 4e·n_h for a core-mate. */
 #include "config.h"
 
 #include "papers/analysis/gcaps.h"

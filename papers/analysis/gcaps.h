@@ -13,7 +13,8 @@ enum ws_gcaps_form { WS_GCAPS_REF, WS_GCAPS_LIT, WS_GCAPS_FIX, WS_GCAPS_SAFE };
 enum ws_gcaps_jitter {
     WS_GCAPS_BOUNDS,    /* R_h, as found */
     WS_GCAPS_DEADLINES, /* D_h, where R_h isn't known yet */
-    WS_GCAPS_STALE /* D_h, but R_h of an earlier run for the GPU time of core-mates: the release's slip */
+    /* D_h, but R_h of an earlier run for the GPU time of core-mates: the release's slip */
+    WS_GCAPS_STALE
 };
 
 struct ws_gcaps_test {

@@ -9,11 +9,13 @@
  * spins on the core for the GPU could be kept off the GPU by a task that waits for that core,
  * which is a deadlock.
  *
- * ref        the release: any task may take the level (lowest CPU priority first); the order on cores is checked at the end, with
- *            no second try; one jitter is a stale bound of the failed plain run, which may be 0 or -1.
- * fix, safe  only the lowest task of each core without a level may take it, so the order holds by construction. This loses no solution:
- *            the test does not depend on the order above, so giving the lowest level to any task that passes never harms another.
- *            safe uses the safe form of the test. */
+ * ref        the release: any task may take the level (lowest CPU priority first); the order on
+ *            cores is checked at the end, with no second try; one jitter is a stale bound of the
+ *            failed plain run, which may be 0 or -1.
+ * fix, safe  only the lowest task of each core without a level may take it, so the order holds by
+ *            construction. This loses no solution: the test does not depend on the order above, so
+ *            giving the lowest level to any task that passes never harms another. safe uses the
+ *            safe form of the test. */
 #include "config.h"
 
 #include <string.h>

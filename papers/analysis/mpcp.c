@@ -3,17 +3,24 @@
  * CPU priority. Waiting tasks queue by priority and sleep. "Busy" means that a task spins while
  * its GPU work runs; it still sleeps while it waits for the lock. There are no overheads.
  *
- * ref   the released program ("hybrid" analysis). Slips kept: the task itself among those that block it on its core; a duration in
- *       whole milliseconds where a count of jobs belongs; boosted core-mates count with Gm also where they spin; the time a lock is
- *       held includes segments of everybody above. It leaves out nothing for suspending tasks, but busy bounds are exceeded.
- * safe  of our own. With one lock only its holder is boosted, so nothing delays it and a segment holds the lock for its length.
+ * ref   the released program ("hybrid" analysis). Slips kept: the task itself among those that
+ *       block it on its core; a duration in whole milliseconds where a count of jobs belongs;
+ *       boosted core-mates count with Gm also where they spin; the time a lock is held includes
+ *       segments of everybody above. It leaves out nothing for suspending tasks, but busy bounds
+ *       are exceeded.
+ * safe  of our own. With one lock only its holder is boosted, so nothing delays it and a segment
+ *       holds the lock for its length.
  *       R = C + G
  *         + core-mates above: up((R + R_h - X_h) / T_h) · X_h, X_h = C_h + Gm_h (busy C_h + G_h)
- *         + lock, from above: all GPU time of each task above, up((R + R_h - G_h) / T_h) · G_h, if the task uses the GPU
- *         + lock, from below: for each of its n requests one segment in progress: n · the longest of any task below
- *         + boosted core-mates below: before each of the n + 1 stretches between its segments each of them may have one request
- *           queued that is granted during the stretch: min(n + 1, its requests in R) · its longest Gm (busy: G)
- *       Requests of a task below in R: n_l · up((R + T_l) / T_l), and for best effort, which has no deadline, n + 1. */
+ *         + lock, from above: all GPU time of each task above, up((R + R_h - G_h) / T_h) · G_h,
+ *           if the task uses the GPU
+ *         + lock, from below: for each of its n requests one segment in progress:
+ *           n · the longest of any task below
+ *         + boosted core-mates below: before each of the n + 1 stretches between its segments each
+ *           of them may have one request queued that is granted during the stretch:
+ *           min(n + 1, its requests in R) · its longest Gm (busy: G)
+ *       Requests of a task below in R: n_l · up((R + T_l) / T_l), and for best effort, which has no
+ *       deadline, n + 1. */
 #include "config.h"
 
 #include <stdlib.h>

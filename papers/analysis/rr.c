@@ -6,12 +6,14 @@
  * paper, Eq. 3). Suspending, a task above on the same core takes C + Gm of the core in each job;
  * busy-waiting, it also spins through its own GPU time and through the turns of others.
  *
- * ref   the released program. Suspending: jitter T_h - (C_h + Gm_h). Busy: tasks without GPU work are left out (RR1: a task of
- *       60 in every 100 on the core counts for nothing), K is the GPU users above on other cores plus those at positions
- *       0…N-2-i (an index slip), and Gm counts twice.
+ * ref   the released program. Suspending: jitter T_h - (C_h + Gm_h). Busy: tasks without GPU work
+ *       are left out (RR1: a task of 60 in every 100 on the core counts for nothing), K is the GPU
+ *       users above on other cores plus those at positions 0…N-2-i (an index slip), and Gm counts
+ *       twice.
  * fix   the paper's Eqs. 5 to 8.
- * safe  fix, and the switch back into the task's own context, which Eq. 5 leaves out though Eq. 15, by which theta was measured,
- *       has it: theta · up(g / L) for each own segment (RR2). A spinning core-mate's own switches are in K_h already. */
+ * safe  fix, and the switch back into the task's own context, which Eq. 5 leaves out though Eq. 15,
+ *       by which theta was measured, has it: theta · up(g / L) for each own segment (RR2). A
+ *       spinning core-mate's own switches are in K_h already. */
 #include "config.h"
 
 #include "papers/analysis/rta_private.h"

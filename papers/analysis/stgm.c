@@ -10,12 +10,15 @@
  *
  * Blocking of task i with n segments; M longest copy, E longest kernel, A longest segment of a
  * task:
- *   copies   2n · sum of M over all other GPU tasks (one copy engine, in order of arrival, two copies a segment)
- *   kernels  n · sum of E over the tasks that share an SM with it; safe: over all that are connected with it by sharing, since
- *            one ahead in the queue may itself wait for a third that shares nothing with i
- *   core     suspending: for each of the theta CPU segments, over core-mates below: M; safe: their longest hd + dh, since the second
- *            copy runs boosted too. Busy: once, sum of A over core-mates below; safe: the longest boosted region of one of them,
- *            its own waiting for copies and SMs included (only one region can be open on a core)
+ *   copies   2n · sum of M over all other GPU tasks (one copy engine, in order of arrival, two
+ *            copies a segment)
+ *   kernels  n · sum of E over the tasks that share an SM with it; safe: over all that are
+ *            connected with it by sharing, since one ahead in the queue may itself wait for a third
+ *            that shares nothing with i
+ *   core     suspending: for each of the theta CPU segments, over core-mates below: M; safe: their
+ *            longest hd + dh, since the second copy runs boosted too. Busy: once, sum of A over
+ *            core-mates below; safe: the longest boosted region of one of them, its own waiting for
+ *            copies and SMs included (only one region can be open on a core)
  * Bounds: suspending, Eq. 1 with jitter W_h - (C_h + Gm_h); busy, Eq. 9 with C_h + G_h + B_h a
  * job (safe: without B_h's core part, which is other tasks' execution, counted where it
  * belongs). */
