@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/launch_check.h - whether a GPU can run a launch of this shape: the rules that CUDA checks before a kernel runs.
+/* base/launch_check.h - whether a GPU can run a launch of this shape: the rules that CUDA checks
+ * before a kernel runs.
  *
- * The libraries that programs use, the daemon and all devices ask here, each with the limits it knows, and answer with their own
- * error codes. Threads: any; the function keeps no state. Source: CUDA C++ Programming Guide, "Compute Capabilities". */
+ * The libraries that programs use, the daemon and all devices ask here, each with the limits it
+ * knows, and answer with their own error codes. Threads: any; the function keeps no state. Source:
+ * CUDA C++ Programming Guide, "Compute Capabilities". */
 #ifndef WS_BASE_LAUNCH_CHECK_H
 #define WS_BASE_LAUNCH_CHECK_H
 
@@ -30,7 +32,8 @@ struct ws_launch_shape {
 enum ws_launch_rule {
     WS_LAUNCH_VALID,
     WS_LAUNCH_BAD_GRID, /* an extent of the grid is 0 or too large */
-    WS_LAUNCH_BAD_BLOCK, /* an extent of the block is 0 or too large, or it has too many threads for the GPU */
+    /* an extent of the block is 0 or too large, or it has too many threads for the GPU */
+    WS_LAUNCH_BAD_BLOCK,
     WS_LAUNCH_TOO_MANY_THREADS, /* more threads in a block than the kernel was compiled for */
     WS_LAUNCH_TOO_MUCH_SHARED,  /* more shared memory than a block of this GPU can have */
 };

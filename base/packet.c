@@ -20,12 +20,12 @@ static int close_with(int fd, int r)
     return ws_raise(r);
 }
 
-/* More descriptors than any packet of ours carries: what a stranger sends beyond the first is closed, not kept by mistake. The
- * kernel closes those that find no room here. */
+/* More descriptors than any packet of ours carries: what a stranger sends beyond the first is
+ * closed, not kept by mistake. The kernel closes those that find no room here. */
 enum { MAX_RECEIVED_FDS = 8 };
 
-/* Buffers for one control message, aligned as it must be. CMSG_SPACE() rounds up: on 64-bit systems the one for a single
- * descriptor has room for two. */
+/* Buffers for one control message, aligned as it must be. CMSG_SPACE() rounds up: on 64-bit systems
+ * the one for a single descriptor has room for two. */
 union send_control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/packet.h - packets with descriptors between processes of one machine (SOCK_SEQPACKET), and memory that they share.
+/* base/packet.h - packets with descriptors between processes of one machine (SOCK_SEQPACKET), and
+ * memory that they share.
  * Threads: any. Errors: negative errno. */
 #ifndef WS_BASE_PACKET_H
 #define WS_BASE_PACKET_H
@@ -9,19 +10,24 @@
 #include <sys/types.h>
 #include "base/macros.h"
 
-/* Sends one packet with at most one descriptor (@pass_fd: borrowed, -1: none). @flags: as for sendmsg(), MSG_NOSIGNAL is added. */
+/* Sends one packet with at most one descriptor (@pass_fd: borrowed, -1: none). @flags: as for
+ * sendmsg(), MSG_NOSIGNAL is added. */
 WS_MUST_CHECK int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags);
-/* Receives one packet. @ret_fd: the first descriptor that came with it (the caller closes it), or -1; further descriptors are closed,
- * and with @ret_fd == NULL the first one is too. @flags: as for recvmsg(), MSG_CMSG_CLOEXEC is added.
- * Return: bytes of the packet, 0 at the end of the connection, -EMSGSIZE (packet longer than @n), or negative errno. */
+/* Receives one packet. @ret_fd: the first descriptor that came with it (the caller closes it), or
+ * -1; further descriptors are closed, and with @ret_fd == NULL the first one is too. @flags: as for
+ * recvmsg(), MSG_CMSG_CLOEXEC is added.
+ * Return: bytes of the packet, 0 at the end of the connection, -EMSGSIZE (packet longer than @n),
+ * or negative errno. */
 WS_MUST_CHECK ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags);
 
-/* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing. Return: descriptor. */
+/* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing.
+ * Return: descriptor. */
 WS_MUST_CHECK int ws_packet_memfd(const char *name, uint64_t bytes);
 /* For the end that receives one: true if it is at least @bytes long and can't shrink. */
 bool ws_packet_memfd_ok(int fd, uint64_t bytes);
 
-/* Futexes in shared memory. Wait: returns on a wake, on a changed word, on a signal or after @timeout_ns (0: none). */
+/* Futexes in shared memory. ws_futex_wait() returns on a wake, on a changed word, on a signal or
+ * after @timeout_ns (0: no limit). */
 void ws_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void ws_futex_wake_all(_Atomic uint32_t *word);
 
