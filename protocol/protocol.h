@@ -15,10 +15,10 @@
  * client's death, whatever the cause. Over tcp it is the loss of the ZeroMQ connection
  * (heartbeats).
  *
- * Handoff socket (SOCK_SEQPACKET). A client connects and sends struct ws_handoff_request; the answer
- * is struct ws_handoff_reply, with one file descriptor (SCM_RIGHTS) where a segment was asked for:
- * a memfd sealed against shrinking and growing, made and charged by the daemon. The connection
- * stays open as long as the client lives; further requests follow on it.
+ * Handoff socket (SOCK_SEQPACKET). A client connects and sends struct ws_handoff_request; the
+ * answer is struct ws_handoff_reply, with one file descriptor (SCM_RIGHTS) where a segment was
+ * asked for: a memfd sealed against shrinking and growing, made and charged by the daemon. The
+ * connection stays open as long as the client lives; further requests follow on it.
  *
  * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap.
  * STAGING: a control page, then chunks; each chunk has a state word, changed by futex-woken
