@@ -99,9 +99,10 @@ static void rewrite_kernel(struct all *a, struct ws_ptx_module *m, uint32_t k)
 }
 
 /* ---- asking ---- */
-/* Lines of `ptxas -v`: "… Compiling entry function 'k' for 'sm_75'", "… Function properties for
- * k",
- * "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", "… Used 12 registers, …". */
+/* Lines of `ptxas -v`:
+ *   "… Compiling entry function 'k' for 'sm_75'", "… Function properties for k",
+ *   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+ *   "… Used 12 registers, …". */
 static void hear(struct all *a, FILE *in)
 {
     char line[9000], entry[4200] = "";
