@@ -24,8 +24,8 @@ struct ws_template {
     struct ws_ptx_module *ptx; /* its only kernel is the fused one */
     struct ws_ptx_fused fused; /* fused.func counts in ptx */
     struct ws_template_member {
-        uint64_t own_bytes,
-            fence; /* of its kernel's parameters; where among the member's struct ws_ptx_fence stands */
+        uint64_t own_bytes; /* of its kernel's parameters */
+        uint64_t fence;     /* where among the member's parameters struct ws_ptx_fence stands */
         uint32_t n_vars;
         /* [n_vars]: by number in the kernel's own module: its number in ptx, or -1: not used.
          * malloc'ed. */
@@ -34,8 +34,8 @@ struct ws_template {
     /* One kernel for many instances (leader.c): fused.func, fused.param_bytes and member[0] count.
      */
     bool leader;
-    uint64_t record_bytes,
-        vars_at; /* of one instance's; where the addresses of its variables are in it, by number in ptx */
+    uint64_t record_bytes; /* of one instance */
+    uint64_t vars_at; /* where the addresses of its variables are in a record, by number in ptx */
 };
 
 /* Why a kernel can't share a launch with other clients'. Return: 0: it can; WS_PTX_E_UNSUPPORTED
