@@ -1,5 +1,6 @@
-# Benchmarks: `make bench` builds and runs each in turn. A program takes no argument to print a table for people, prints ratios
-# against a baseline measured in the same run, and exits 0 unless it could not measure. A room adds its program with
+# Benchmarks: `make bench` builds and runs each in turn. A program takes no argument to print a
+# table for people, prints ratios against a baseline measured in the same run, and exits 0 unless it
+# could not measure. A room adds its program with
 #   BENCHES += bench/bench_x ; bench_bench_x_SOURCES = … ; bench_bench_x_LDADD = …
 BENCHES =
 EXTRA_DIST += bench/gate.sh bench/passes.sh bench/learning.sh

@@ -30,7 +30,8 @@ count() { # count KIND: "program|kernel insns warp_insns threads" of all launche
          END { for (k in a) printf "%s %.0f %.0f %.0f\n", k, a[k], b[k], n[k] }' "$tmp/daemon.log" | sort >"$kernels/$1"
     sed -n 's/.*rewrite: kernel=\([^ ]*\) stays.*/\1/p' "$tmp/daemon.log" | sort -u >"$kernels/$1.refused"
 }
-# What differs from GPU to GPU, since it waits for others in loops or goes by the number of SMs, can't be compared.
+# What differs from GPU to GPU, since it waits for others in loops or goes by the number of SMs,
+# can't be compared.
 gpus=rtx3070,t400
 count none
 gpus=t400,rtx3070
