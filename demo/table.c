@@ -82,9 +82,10 @@ static void read_phase(struct phase *p, const char *prefix)
     fclose(f);
 }
 
-/* What a client answers for: its work and its share of idle energy. Accounts never add up to more than the GPUs' counters, which
- * the operations' own reports (energy_uj) do where operations turned out to have run side by side. They may add up to less: the
- * daemon charges former clients together with what the counters show only after a client has left. */
+/* What a client answers for: its work and its share of idle energy. Accounts never add up to more
+ * than the GPUs' counters, which the operations' own reports (energy_uj) do where operations turned
+ * out to have run side by side. They may add up to less: the daemon charges former clients together
+ * with what the counters show only after a client has left. */
 static double account_j(struct json_object *client)
 {
     return (number(client, "busy_uj") + number(client, "idle_uj")) / 1e6;

@@ -12,7 +12,8 @@ import glob, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEF = os.path.join(HERE, "frontend", "interpose", "entrypoints.def")
 ROW = re.compile(r"^WS_(RT|DRV|NVRTC)\((\w+), (\w+), \w+(?:, (\w+), (\d+), (\d))?\)", re.M)
-# A function defined by a macro of frontend/facade.h, at the start of a line: WS_RT_API(cudaX, …), WS_BOTH_API(cudaX, cuX, …), …
+# A function defined by a macro of frontend/facade.h, at the start of a line: WS_RT_API(cudaX, …),
+# WS_BOTH_API(cudaX, cuX, …), …
 DEFINITION = re.compile(r"^WS_(?:(BOTH)|RT|DRV|NVRTC)_\w+\(\s*(\w+),(?:\s*(cu\w+),)?(?:\s*(_pt\w+),)?", re.M)
 HEADERS = {"RT": ["cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h",
                   "crt/host_runtime.h", "crt/device_functions.h"],

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # wattshare.sh TABLE: writes bash's completion of the command `wattshare`. TABLE is what
-# `wattshare --print-completion` prints: lines of a verb, an option and what its argument is ("none",
-# "file", "value", "words W…"), or of a verb, "arguments" and what follows the options. Tabs separate
-# the fields.
+# `wattshare --print-completion` prints: lines of a verb, an option and what its argument is
+# ("none", "file", "value", "words W…"), or of a verb, "arguments" and what follows the options.
+# Tabs separate the fields.
 set -eu
 awk -F '\t' '
 function words_of(text) {
