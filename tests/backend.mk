@@ -9,7 +9,8 @@ tests_unit_backend_test_daemon_SOURCES = tests/unit/backend/test_daemon.c
 tests_unit_backend_test_daemon_LDADD = $(WSCLIENT_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_daemon
 
-# The core without sockets, with fake devices; the archive's ws_dmodule_info() is fakedev.c's, so it stands first.
+# The core without sockets, with fake devices; the archive's ws_dmodule_info() is fakedev.c's, so it
+# stands first.
 noinst_LIBRARIES += tests/libwsserver.a
 tests_libwsserver_a_SOURCES = tests/lib/fakedev.h tests/lib/fakedev.c tests/lib/wsserver.h tests/lib/wsserver.c
 tests_libwsserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/boot.sh ROOT DEB: boots the Debian in the folder ROOT (made by tests/package.sh) with its own systemd in a container, installs
-# the package there and uses the service as an administrator would. Needs root and systemd-nspawn, and BUILD (build/dev), a build tree whose
-# test programs are run in there. ROOT is changed. Called by tests/package.sh.
+# tests/boot.sh ROOT DEB: boots the Debian in the folder ROOT (made by tests/package.sh) with its
+# own systemd in a container, installs the package there and uses the service as an administrator
+# would. Needs root and systemd-nspawn, and BUILD (build/dev), a build tree whose test programs are
+# run in there. ROOT is changed. Called by tests/package.sh.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 root=$(cd "$1" && pwd)

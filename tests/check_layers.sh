@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A room includes only rooms below it (doc/architecture.md), and so do the rooms inside a room (its README.md). Prints each include
-# that points up.
+# A room includes only rooms below it (doc/architecture.md), and so do the rooms inside a room (its
+# README.md). Prints each include that points up.
 set -eu
 top=${srcdir:-$(dirname "$0")/..}
 cd "$top"
@@ -13,7 +13,8 @@ allow() { # allow ROOM ROOMS-OR-HEADERS-IT-MAY-INCLUDE…
     for r in "$@"; do pattern="$pattern|$r"; done
     pattern="$pattern)(/|\$)"
     [ -d "$room" ] || return 0
-    # Only includes that begin with one of our rooms count; system headers have none of these prefixes.
+    # Only includes that begin with one of our rooms count; system headers have none of these
+    # prefixes.
     found=$(grep -rnE '^ *# *include *"(base|protocol|ptx|models|policy|templates|device|backend|papers|frontend|cli)/' \
         --include='*.c' --include='*.h' --include='*.inc' --include='*.def' "$room" |
         while IFS= read -r line; do
@@ -55,7 +56,8 @@ allow policy base models
 allow templates base ptx models
 allow device base ptx
 allow backend base protocol ptx models policy templates device
-# The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read everywhere.
+# The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read
+# everywhere.
 inside backend learn
 inside backend code 'learn/.*'
 inside backend config 'code/.*'
@@ -63,7 +65,8 @@ inside backend client 'learn/.*' 'code/.*' 'config/.*' process/config.h
 inside backend scheduling 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/config.h
 inside backend wire 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h
 inside backend process 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' 'wire/.*'
-# The papers' half: simulators, generators, analyses and fits know nothing of the command; verbs and experiments use it.
+# The papers' half: simulators, generators, analyses and fits know nothing of the command; verbs and
+# experiments use it.
 allow papers/common base papers
 allow papers/sim base models policy papers
 allow papers/sets base models policy papers
@@ -73,7 +76,8 @@ allow papers/verbs base models policy protocol papers cli
 allow papers/experiments base models policy protocol papers cli
 allow papers/live base models policy protocol device papers cli
 allow frontend base protocol
-# The rooms of frontend: façades, what they share, the session, the channel. The gate has the channel only.
+# The rooms of frontend: façades, what they share, the session, the channel. The gate has the
+# channel only.
 cuda="frontend/cuda_types.h frontend/cuda_device_prop.h frontend/errors.h frontend/errors.def"
 shared="frontend/context frontend/memory frontend/module frontend/stream frontend/graph frontend/texture"
 allow frontend/channel base protocol frontend/config.h
@@ -86,6 +90,7 @@ allow frontend/runtime base protocol $facade frontend/both
 allow frontend/driver base protocol $facade frontend/both
 allow frontend/interpose base protocol frontend/session frontend/compilers frontend/facade.h frontend/errors.h frontend/config.h
 allow frontend/gate base protocol frontend/channel frontend/config.h frontend/interpose
-# cli: coverage asks the decoder (device) and reads the table of entry points (frontend/interpose/entrypoints.def, no code of it).
+# cli: coverage asks the decoder (device) and reads the table of entry points
+# (frontend/interpose/entrypoints.def, no code of it).
 allow cli base protocol ptx models policy device frontend papers
 [ "$bad" = 0 ] || { echo "check_layers: the includes above point up" >&2; exit 1; }

@@ -1,4 +1,5 @@
-# CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's programs where there is an nvcc.
+# CUDA workloads (tests/cuda/README.md). C clients are always built for `make check`; nvcc's
+# programs where there is an nvcc.
 CUDA_DRIVER_WORKLOADS = matmul aes sort search blackscholes montecarlo histogram stencil
 CUDA_WORKLOADS = $(CUDA_DRIVER_WORKLOADS) reduce saxpy
 include tests/cuda/programs.mk
@@ -7,7 +8,8 @@ include tests/cuda/programs.mk
 CUDA_CFLAGS = -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
 CUDA_CPPFLAGS = -DPTX_DIR='"$(abs_top_srcdir)/tests/cuda/ptx"'
 CUDA_DRV = tests/cuda/drv.h tests/cuda/drv.c tests/cuda/work.h
-# What a program that needs the driver is linked with: its SONAME, and functions that do nothing. Never loaded.
+# What a program that needs the driver is linked with: its SONAME, and functions that do nothing.
+# Never loaded.
 check_PROGRAMS += tests/cuda/libcuda_stub.so
 tests_cuda_libcuda_stub_so_SOURCES = tests/cuda/libcuda_stub.c tests/cuda/drv.h
 tests_cuda_libcuda_stub_so_CFLAGS = $(CUDA_CFLAGS) -fPIC
@@ -90,7 +92,8 @@ EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/ma
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
 EXTRA_DIST += tests/cuda/programs.mk $(CUDA_PROGRAM_NAMES:%=tests/cuda/%.cu)
 
-# Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and the shared runtime.
+# Ordinary flags: nvcc's default machine code and PTX; the same object is linked with the static and
+# the shared runtime.
 NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
 if HAVE_NVCC
 CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault $(CUDA_PROGRAM_NAMES)
@@ -129,7 +132,8 @@ tests_cuda_drv_smids_LDFLAGS =
 tests_cuda_drv_smids_LDADD = -ldl -lm
 EXTRA_DIST += tests/cuda/ptx/smids.ptx
 
-# Machine code alone: a cubin with names and no code, and nvcc's for these GPUs (8.6 is the mock's), with the PTX that the mock runs.
+# Machine code alone: a cubin with names and no code, and nvcc's for these GPUs (8.6 is the mock's),
+# with the PTX that the mock runs.
 check_PROGRAMS += tests/cuda/drv_machine
 tests_cuda_drv_machine_SOURCES = tests/cuda/drv_machine.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV) $(CUBIN_MAKE)
 tests_cuda_drv_machine_CFLAGS = $(CUDA_CFLAGS)

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/package.sh [FOLDER]: builds the Debian package from what is committed, has lintian read it, and installs, uses and purges it
-# in a clean Debian made by debootstrap; then boots that with its own systemd (tests/boot.sh). Needs root, the packages debootstrap, lintian, debhelper and those of quickstart, and a
-# Debian mirror; takes some minutes. FOLDER keeps the packages and the Debian for the next run. Not part of `make check`.
+# tests/package.sh [FOLDER]: builds the Debian package from what is committed, has lintian read it,
+# and installs, uses and purges it in a clean Debian made by debootstrap; then boots that with its
+# own systemd (tests/boot.sh). Needs root, the packages debootstrap, lintian, debhelper and those of
+# quickstart, and a Debian mirror; takes some minutes. FOLDER keeps the packages and the Debian for
+# the next run. Not part of `make check`.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 work=${1:-$(mktemp -d "${TMPDIR:-/tmp}/wattshare-package.XXXXXX")}

@@ -1,4 +1,5 @@
-# The daemon as a service: what a manager does is done by small programs, so that it runs everywhere.
+# The daemon as a service: what a manager does is done by small programs, so that it runs
+# everywhere.
 check_PROGRAMS += tests/process/notify_socket tests/process/listen_fds tests/process/http_get
 tests_process_notify_socket_SOURCES = tests/process/notify_socket.c
 tests_process_http_get_SOURCES = tests/process/http_get.c

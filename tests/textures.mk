@@ -1,4 +1,5 @@
-# Programs about textures, surfaces and video instructions (tests/process/textures.sh), built as those of tests/cuda.mk.
+# Programs about textures, surfaces and video instructions (tests/process/textures.sh), built as
+# those of tests/cuda.mk.
 TEXTURE_NAMES = rotate layers surfaces stereo
 EXTRA_DIST += $(TEXTURE_NAMES:%=tests/cuda/%.cu)
 if HAVE_NVCC

@@ -1,4 +1,5 @@
-# A program built before CUDA 13, as far as that shows: with the shared runtime and with a static one.
+# A program built before CUDA 13, as far as that shows: with the shared runtime and with a static
+# one.
 check_PROGRAMS += tests/cuda/rt12_stub.so tests/cuda/rt12_shared tests/cuda/rt12_static
 tests_cuda_rt12_stub_so_SOURCES = tests/cuda/rt12_stub.c
 tests_cuda_rt12_stub_so_CFLAGS = $(CUDA_CFLAGS) -fPIC

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A plain C program as the samples *_nvrtc are written: it compiles CUDA C++ for the device it finds, asks for the machine code,
- * loads it with the driver API and launches a template instance by its lowered name. With "ptx" as argument it asks for PTX; with
- * "link" it links two programs with nvJitLink; with "lto" it does so with link-time optimisation. */
+/* A plain C program as the samples *_nvrtc are written: it compiles CUDA C++ for the device it
+ * finds, asks for the machine code, loads it with the driver API and launches a template instance
+ * by its lowered name. With "ptx" as argument it asks for PTX; with "link" it links two programs
+ * with nvJitLink; with "lto" it does so with link-time optimisation. */
 #include <cuda.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>

@@ -142,7 +142,8 @@ static void load(void)
 static float image[2][W * H], out[W * H], surface[W * H];
 static unsigned table[W];
 
-/* What the kernel makes of image @k read @dx from the texels' left edges, with the filter or without. */
+/* What the kernel makes of image @k read @dx from the texels' left edges, with the filter or
+ * without. */
 static int check(const char *what, int k, float dx, int filter)
 {
     for (int y = 0; y < H; y++)

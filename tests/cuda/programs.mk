@@ -1,5 +1,5 @@
-# Programs of one source that nvcc builds with the static and the shared runtime, and that test themselves; a name a line, sorted.
-# tests/process/lib.sh reads this, too.
+# Programs of one source that nvcc builds with the static and the shared runtime, and that test
+# themselves; a name a line, sorted. tests/process/lib.sh reads this, too.
 CUDA_PROGRAM_NAMES = \
 	allocas \
 	arraycopy \

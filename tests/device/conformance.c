@@ -229,7 +229,8 @@ static void test_small_memory_at_a_second_place(void **state)
     ws_memory_unref(m);
 }
 
-/* Memory of the client's own, shared as the daemon shares it, and used by a kernel at the client's address. */
+/* Memory of the client's own, shared as the daemon shares it, and used by a kernel at the client's
+ * address. */
 static void test_mapped_host_memory(void **state)
 {
     enum { BYTES = 8192, N = BYTES / 4 };
@@ -660,7 +661,8 @@ static void test_sm_sets(void **state)
     check_ids(g, b, &last);
 }
 
-/* A kernel that isn't rewritten keeps to a set in as far as green contexts can: whole groups of it. */
+/* A kernel that isn't rewritten keeps to a set in as far as green contexts can: whole groups of
+ * it. */
 static void test_sm_sets_of_cooperative_launches(void **state)
 {
     uint32_t n = S.device->spec.n_sms, v[4];
@@ -763,7 +765,8 @@ static void test_a_module_with_a_bad_kernel(void **state)
     ws_ptx_module_free(m);
 }
 
-/* Code for a client's variables is compiled when it is first launched, which takes a while: not when the daemon makes an instance. */
+/* Code for a client's variables is compiled when it is first launched, which takes a while: not
+ * when the daemon makes an instance. */
 static void test_code_is_compiled_off_the_loop(void **state)
 {
     static const char ptx[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
@@ -942,7 +945,8 @@ static int run_in_parts(struct suite_op *o)
     return n_stopped;
 }
 
-/* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly once. */
+/* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly
+ * once. */
 static void test_preempt_and_resume(void **state)
 {
     enum { BLOCKS = 10000 };
@@ -1034,7 +1038,8 @@ static void test_machine_code(void **state)
 
 enum { MINE = 600, FLOATS = 1000 };
 
-/* Client 0 goes outside; it alone is told so, and client 1, which runs meanwhile, goes on with all it had. */
+/* Client 0 goes outside; it alone is told so, and client 1, which runs meanwhile, goes on with all
+ * it had. */
 static void goes_outside(struct suite_op *o, uint64_t theirs)
 {
     uint32_t one = 1;
@@ -1098,8 +1103,8 @@ static void test_isolation(void **state)
     suite_run(&S, &late, WS_DEV_OK);
 }
 
-/* Constant memory is global memory on the CUDA device: who reads it through a pointer is looked at as well. And what can't be
- * checked is refused, by name. */
+/* Constant memory is global memory on the CUDA device: who reads it through a pointer is looked at
+ * as well. And what can't be checked is refused, by name. */
 static void test_isolation_of_other_accesses(void **state)
 {
     static const char ptx[] =
@@ -1147,7 +1152,8 @@ static void test_isolation_of_other_accesses(void **state)
     ws_ptx_module_free(m);
 }
 
-/* A grid that synchronises has a page of the driver's, at the address in %envreg1 and 2: it may use that, and through it nothing else. */
+/* A grid that synchronises has a page of the driver's, at the address in %envreg1 and 2: it may use
+ * that, and through it nothing else. */
 static void test_isolation_and_the_grids_own_page(void **state)
 {
 #define PAGE_ADDRESS                                                                               \

@@ -319,7 +319,8 @@ static void scenario(int fd)
     free(x);
 }
 
-/* Machine code, which is taken without isolation alone: loaded for two clients, launched, its variables written. */
+/* Machine code, which is taken without isolation alone: loaded for two clients, launched, its
+ * variables written. */
 static void machine_code(int fd)
 {
     struct suite *s = calloc(1, sizeof(*s));
@@ -453,7 +454,8 @@ int main(int argc, char **argv)
         if (needs_second(names[k]))
             counts[k] = calls(names[k]);
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
-        /* each of the first calls; of the many later ones a few, unless it depends on time which call is whose */
+        /* each of the first calls; of the many later ones a few, unless it depends on time which
+         * call is whose */
         bool each = !strcmp(names[k], "cuCtxSetCurrent");
         for (uint64_t nth = 1; nth <= counts[k];
              nth += each || nth < 4 ? 1 : (counts[k] - 3) / 2 + 1)

@@ -241,7 +241,8 @@ static void second_process(void)
         if (pieces[i].kept.va)
             check(!ws_cuda_adopt_granule(s.device, &pieces[i].kept, pieces[i].fd),
                   "a granule can't be adopted");
-    /* What has its part in no granule that was adopted can't be mapped: it would be somebody's else. */
+    /* What has its part in no granule that was adopted can't be mapped: it would be somebody's
+     * else. */
     check(!ws_cuda_adopt_memory(s.device, 4096, NULL, -1, &lost), "no memory");
     check(map(&s, 0, FREED, 4096, lost) == -EINVAL, "memory from nowhere");
     ws_memory_unref(lost);

@@ -87,7 +87,8 @@ static const char lib_ptx[] =
     "ld.global.u64 %rd2, [%rd4];\n{\n.param .b64 a;\nst.param.b64 [a], %rd2;\ncall.uni free, "
     "(a);\n}\n"
     "add.u32 %r5, %r5, %r12;\nsetp.lt.u32 %p3, %r5, %r10;\n@%p3 bra NEXT;\nret;\n}\n"
-    /* n times: takes one, fills it, looks whether all is as it was written, gives it back. p[0]: how often it wasn't, p[1]: there was none */
+    /* n times: takes one, fills it, looks whether all is as it was written, gives it back. p[0]:
+     * how often it wasn't, p[1]: there was none */
     ".visible .entry churn(.param .u64 p, .param .u64 n, .param .u64 x, .param .u64 y)\n{\n"
     ".reg .pred %p<6>; .reg .b32 %r<16>; .reg .b64 %rd<12>;\n"
     "ld.param.u64 %rd1, [p]; ld.param.u32 %r10, [n];\n" GID "mov.u32 %r5, 0;\nNEXT:\n" SIZE
@@ -108,7 +109,8 @@ static const char lib_ptx[] =
     ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [n];\n"
     "{\n.param .b64 a; .param .b64 b;\nst.param.b64 [a], %rd2;\ncall.uni (b), malloc, (a);\n"
     "ld.param.b64 %rd3, [b];\n}\nst.global.u64 [%rd1], %rd3;\nret;\n}\n"
-    /* takes blocks of 4096 bytes until there are none, gives them all back; *p = malloc(n). p[1]: how many there were */
+    /* takes blocks of 4096 bytes until there are none, gives them all back; *p = malloc(n). p[1]:
+     * how many there were */
     ".visible .entry again(.param .u64 p, .param .u64 n, .param .u64 x, .param .u64 y)\n{\n"
     ".reg .b64 %rd<8>; .reg .pred %p<3>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [n];\n"
     "mov.u64 %rd3, 0; mov.u64 %rd5, 4096; mov.u64 %rd6, 0;\nMORE:\n"
@@ -200,7 +202,8 @@ static uint64_t bits(double d)
     return v;
 }
 
-/* Arguments as nvcc lays them out: each of 4 or 8 bytes at a multiple of that; of strings, the offset in the memory. */
+/* Arguments as nvcc lays them out: each of 4 or 8 bytes at a multiple of that; of strings, the
+ * offset in the memory. */
 struct arg {
     char kind; /* i 4 bytes, l 8 bytes, s a string */
     uint64_t v;
@@ -378,8 +381,8 @@ void suite_lib_formats(struct suite *s)
     end(&l);
 }
 
-/* Formats of any letters: who walks them on the device and who makes the text on the host must read them alike, or arguments shift. All
- * arguments are the address of one string. */
+/* Formats of any letters: who walks them on the device and who makes the text on the host must read
+ * them alike, or arguments shift. All arguments are the address of one string. */
 struct same {
     struct ws_text_args base;
     uint64_t at, word;
@@ -432,7 +435,8 @@ void suite_lib_any_format(struct suite *s)
     end(&l);
 }
 
-/* Many threads of many blocks, each several times: all lines are there, whole; of each thread as often as it printed. */
+/* Many threads of many blocks, each several times: all lines are there, whole; of each thread as
+ * often as it printed. */
 void suite_lib_many_prints(struct suite *s)
 {
     enum { BLOCKS = 20, THREADS = 64, TIMES = 5, N = BLOCKS * THREADS * TIMES };
@@ -529,8 +533,8 @@ void suite_lib_trap(struct suite *s)
     end(&l);
 }
 
-/* A launch of two clients, in rounds of one block of the first and two of the second: each hears what its blocks print, and an
- * assertion is the error of its part alone. */
+/* A launch of two clients, in rounds of one block of the first and two of the second: each hears
+ * what its blocks print, and an assertion is the error of its part alone. */
 void suite_lib_parts(struct suite *s)
 {
     enum { ROUNDS = 5 };
@@ -595,7 +599,8 @@ static int by_address(const void *a, const void *b)
     return x[0] < y[0] ? -1 : x[0] > y[0];
 }
 
-/* What the kernel was given: aligned, apart from each other, and as it was written. Return: how many blocks. */
+/* What the kernel was given: aligned, apart from each other, and as it was written. Return: how
+ * many blocks. */
 static uint32_t check_blocks(struct lib *l, uint64_t p, uint32_t threads, uint32_t n,
                              uint64_t heap_bytes)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/device/lib.h - tests of what kernels print, how they stop, and of their heap; for conformance.c. */
+/* tests/device/lib.h - tests of what kernels print, how they stop, and of their heap; for
+ * conformance.c. */
 #ifndef WS_TESTS_DEVICE_LIB_H
 #define WS_TESTS_DEVICE_LIB_H
 

@@ -138,8 +138,8 @@ static void make_lanes(struct suite *s)
     n_done = 0;
 }
 
-/* One operation runs and does not end, so that the waiter looks after it; then one of @kind is submitted, and the GPU is lost behind its
- * @nth call. Return: false: it makes fewer calls. */
+/* One operation runs and does not end, so that the waiter looks after it; then one of @kind is
+ * submitted, and the GPU is lost behind its @nth call. Return: false: it makes fewer calls. */
 static bool lose(int kind, unsigned nth, bool has_lanes)
 {
     struct suite s;

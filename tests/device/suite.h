@@ -8,7 +8,8 @@
 #include "device/cuda/cuda.h"
 #include "device/device.h"
 
-/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "worker", "cuda tests/mock/libcuda.so.1 …". */
+/* Which device: from the command line, KIND [DRIVER [NVML]]: "soft", "cuda", "worker", "cuda
+ * tests/mock/libcuda.so.1 …". */
 struct suite_target {
     bool cuda, mock;
     bool worker; /* in a process of its own; cuda, too */
@@ -20,8 +21,8 @@ bool suite_target_parse(int argc, char **argv);
 int suite_open(struct ws_device **ret, struct ws_diags *diags);
 int suite_open_second(struct ws_device **ret, struct ws_diags *diags); /* the next GPU; index 1 */
 
-/* Where clients' addresses begin, and where host memory is mapped for them. ThreadSanitizer has most addresses for itself; of those
- * that it leaves to the program, nothing else is at these. */
+/* Where clients' addresses begin, and where host memory is mapped for them. ThreadSanitizer has
+ * most addresses for itself; of those that it leaves to the program, nothing else is at these. */
 #ifdef __SANITIZE_THREAD__
 #define SUITE_VA_FIRST UINT64_C(0x400000000)
 #define SUITE_HOST_VA  UINT64_C(0x7000000000)

@@ -20,7 +20,8 @@ enum kernel { SAMPLE, FETCH, STORE, LOAD, QUERY, CUBE };
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
     ".global .texref ref;\n"
-    /* the texel at (i/4 - 2, i/8) of a 2-D texture, four channels summed after scaling by 256 * 255 */
+    /* the texel at (i/4 - 2, i/8) of a 2-D texture, four channels summed after scaling by 256 *
+     * 255 */
     ".visible .entry sample(.param .u64 t, .param .u64 out)\n{\n"
     ".reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .f32 %f<9>;\n"
     "ld.param.u64 %rd0, [t]; ld.param.u64 %rd1, [out];\n"

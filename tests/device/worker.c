@@ -143,7 +143,8 @@ static void add(int c, uint64_t a, uint64_t b, uint64_t to, uint32_t n)
 
 /* ---- tests ---- */
 
-/* A faults; B has memory, variables, mapped host memory and nothing under way; C is beside A on the GPU. */
+/* A faults; B has memory, variables, mapped host memory and nothing under way; C is beside A on the
+ * GPU. */
 static void test_a_fault_of_one(void **state)
 {
     enum { BYTES = 8192 };
@@ -195,7 +196,8 @@ static void test_a_fault_of_one(void **state)
     no_more(&b);
 }
 
-/* Its end between operations is not noticed by what is there, nor by what comes: memory that is made, given back and shared after it. */
+/* Its end between operations is not noticed by what is there, nor by what comes: memory that is
+ * made, given back and shared after it. */
 static void test_ends_between_operations(void **state)
 {
     struct belongings b;
@@ -219,7 +221,8 @@ static void test_ends_between_operations(void **state)
     no_more(&b);
 }
 
-/* At any moment, with work under way: each operation ends, well or with an error that says so, and what was there before is there. */
+/* At any moment, with work under way: each operation ends, well or with an error that says so, and
+ * what was there before is there. */
 static void test_ends_under_load(void **state)
 {
     enum { ROUNDS = 20, N = 24, CELLS = 4096 };
@@ -310,7 +313,8 @@ static void test_ends_while_it_is_asked(void **state)
     assert_int_equal(m.memory_used_bytes, 2 * 8192); /* the variables' */
 }
 
-/* What was cancelled is not done again; a launch that had not begun can be taken back while there is no worker. */
+/* What was cancelled is not done again; a launch that had not begun can be taken back while there
+ * is no worker. */
 static void test_cancelled_and_ended(void **state)
 {
     uint64_t flag = suite_alloc(&S, 0, 512);
@@ -328,7 +332,8 @@ static void test_cancelled_and_ended(void **state)
     assert_int_equal(counter(0), 32);
 }
 
-/* A kernel that waits for ever, of a client that has gone: its worker is ended, and others' memory is as it was. */
+/* A kernel that waits for ever, of a client that has gone: its worker is ended, and others' memory
+ * is as it was. */
 static void test_endless(void **state)
 {
     struct belongings b;

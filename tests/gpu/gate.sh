@@ -13,7 +13,8 @@ echo "program,how,ms,ratio to native,launches accounted"
 launches() { # launches TASK: of all its clients
     cli/wattshare status | awk -v t="$1" '$1 ~ /^[0-9]+$/ && $3 == t { n += $8 } END { print n + 0 }'
 }
-# both NAME COMMAND…: natively, then behind the gate. What it prints beside PASS is figures of its own.
+# both NAME COMMAND…: natively, then behind the gate. What it prints beside PASS is figures of its
+# own.
 both() {
     what=$1
     shift

@@ -47,7 +47,8 @@ unserve() {
     daemon_pid=
 }
 now_ms() { date +%s%3N; }
-# native, proxied, gated NAME COMMAND…: what it prints to $tmp/NAME; fails unless it ends well and says PASS. Milliseconds in $ms.
+# native, proxied, gated NAME COMMAND…: what it prints to $tmp/NAME; fails unless it ends well and
+# says PASS. Milliseconds in $ms.
 attempt() {
     name=$1
     shift

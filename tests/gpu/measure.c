@@ -42,7 +42,8 @@ static uint32_t rounds(void)
 
 /* ---- power against active SMs ---- */
 
-/* P = powered + each · n, by least squares; what is left of "powered" over the idle context is SMs that wait while others work. */
+/* P = powered + each · n, by least squares; what is left of "powered" over the idle context is SMs
+ * that wait while others work. */
 static void fit_power(const double *watts, const uint32_t *sms, size_t n, double idle_w)
 {
     static const char *const names[] = {"powered", "active SMs"};
@@ -121,7 +122,8 @@ void probe_section_energy(void)
     second = probe_instance_of(1);
     for (int c = 0; c < SUITE_CLIENTS; c++)
         p[c] = suite_alloc(&SUITE, c, 1 << 18);
-    /* An idle device looks at the counter each second: both windows begin and end behind such a look. */
+    /* An idle device looks at the counter each second: both windows begin and end behind such a
+     * look. */
     usleep(LOOK_US);
     ws_device_telemetry(SUITE.device, &before);
     probe_must(ws_nvml_read(nvml, WS_NVML_ENERGY, &e0), "the energy counter fails");
@@ -159,7 +161,8 @@ void probe_section_energy(void)
     probe_line("J", board, "what the board's counter says");
     probe_line("ratio", all / board, "given / counter");
     probe_line("ratio", device / board, "device / counter");
-    /* What the device has not looked at yet, or had not at the beginning: at most that long, at the mean power. */
+    /* What the device has not looked at yet, or had not at the beginning: at most that long, at the
+     * mean power. */
     double slack = board * 2 * LOOK_US * 1e3 / (double)(t1 - t0);
     if (!suite_target.mock) { /* whose energy is of the host's time, stalls and all */
         probe_must(all <= device + slack, "clients were given more than the device took");

@@ -28,7 +28,8 @@
 
 static const char mwp_ptx[] =
     ".version 7.5\n.target sm_75\n.address_size 64\n"
-    /* one thread: n steps from p through the pointers there; out[0] = cycles, out[1] = where it came to */
+    /* one thread: n steps from p through the pointers there; out[0] = cycles, out[1] = where it
+     * came to */
     ".visible .entry chase(.param .u64 p, .param .u64 out, .param .u32 n)\n{\n"
     ".reg .pred %q; .reg .b32 %r<4>; .reg .b64 %rd<8>;\n"
     "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [n]; mov.u32 %r2, 0;\n"
@@ -40,8 +41,8 @@ static const char mwp_ptx[] =
     "st.global.u64 [%rd2+8], %rd1;\nmov.u64 %rd4, %clock64; sub.u64 %rd5, %rd4, %rd3; "
     "st.global.u64 "
     "[%rd2], %rd5;\nret;\n}\n"
-    /* one block: each thread n loads, @lane bytes beside its neighbour's, each at an address that the one before gives (memory of zeros);
-     * out[2w], out[2w + 1]: when warp w began and ended */
+    /* one block: each thread n loads, @lane bytes beside its neighbour's, each at an address that
+     * the one before gives (memory of zeros); out[2w], out[2w + 1]: when warp w began and ended */
     ".visible .entry wide(.param .u64 p, .param .u64 out, .param .u32 n, .param .u32 lane)\n{\n"
     ".reg .pred %q; .reg .b32 %r<12>; .reg .b64 %rd<14>;\n"
     "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, "
@@ -328,7 +329,8 @@ static void profile_one(struct ws_store *store, const struct subject *k, struct 
 
 void probe_section_profiles(void)
 {
-    /* Per thread, by reading the kernels: what each round of their loops has, and what is before and behind. */
+    /* Per thread, by reading the kernels: what each round of their loops has, and what is before
+     * and behind. */
     const uint32_t r = suite_target.mock ? 4 : 2000;
     const struct subject subjects[] = {
         {"multiply", P_MULTIPLY, 256, r, 7.0 * r + 14, 1},

@@ -42,7 +42,8 @@ const char probe_ptx[] =
     "add.u32 %r6, %r6, 1; setp.lt.u32 %q, %r6, %r1;\n@%q bra L;\n"
     "and.b32 %r7, %r5, 65535; mul.wide.u32 %rd2, %r7, 4; add.s64 %rd3, %rd1, %rd2; st.global.f32 "
     "[%rd3], %f1;\nret;\n}\n"
-    /* reads n times 16 bytes a thread, all threads side by side; p[0] changes only if what it reads isn't 0 */
+    /* reads n times 16 bytes a thread, all threads side by side; p[0] changes only if what it reads
+     * isn't 0 */
     ".visible .entry stream(.param .u64 p, .param .u32 n)\n{\n.reg .pred %q; .reg .b32 %r<16>; "
     ".reg .b64 %rd<6>;\n"
     "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; "
@@ -510,7 +511,8 @@ static uint64_t measured(const char *name, uint64_t otherwise)
     return v ? v : otherwise;
 }
 
-/* The GPU as an entry of the catalog (conf/gpu.d), with the powers that section power has fitted: WS_STATIC_MW, WS_DYNAMIC_MW. */
+/* The GPU as an entry of the catalog (conf/gpu.d), with the powers that section power has fitted:
+ * WS_STATIC_MW, WS_DYNAMIC_MW. */
 static void section_catalog(void)
 {
     probe_begin(false);

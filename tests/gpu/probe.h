@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/gpu/probe.h - what the parts of probe share. One section a run; a section ends the program if something is wrong. */
+/* tests/gpu/probe.h - what the parts of probe share. One section a run; a section ends the program
+ * if something is wrong. */
 #ifndef WS_TESTS_GPU_PROBE_H
 #define WS_TESTS_GPU_PROBE_H
 

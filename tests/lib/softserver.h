@@ -38,8 +38,8 @@ struct softs_launch {
     size_t param_bytes;
 };
 
-extern const char *
-    softs_templates; /* directory of templates made by hand, for servers made from now on; or NULL */
+/* directory of templates made by hand, for servers made from now on; or NULL */
+extern const char *softs_templates;
 /* @gpu: of the catalog. @n_loaders: threads; 0: modules and templates are made at once. Aborts
  *   where it can't. */
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns);

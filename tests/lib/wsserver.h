@@ -13,8 +13,9 @@ struct wss_peer {
     struct ws_peer peer;
     uint64_t next_seq, retired;
     bool said_hello, dropped, stuck, gone;
-    bool
-        ended; /* its connection, while what it sent lies with the daemon, which may not notice when it answers */
+    /* its connection, while what it sent lies with the daemon, which may not notice when it
+     * answers */
+    bool ended;
     int srcfd; /* 100 + its number at first */
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];

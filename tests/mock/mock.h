@@ -15,8 +15,8 @@
  * while a kernel has certainly not ended.
  *
  * ws_mock_watch(f): f(NAME, false) is called before every call of the driver and f(NAME, true)
- * after it, on the caller's thread, so that a test can hold one thread at a chosen point of its work
- * and do something meanwhile. */
+ * after it, on the caller's thread, so that a test can hold one thread at a chosen point of its
+ * work and do something meanwhile. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 
@@ -108,7 +108,8 @@ struct mock_gpu *mock_current(void); /* of this thread; NULL */
 WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
 /* (locked) */
 void mock_object_add(struct mock_object *o, enum mock_kind kind, struct mock_gpu *gpu);
-/* The handle, if it is alive, of this kind and of the current context; else a violation and NULL. */
+/* The handle, if it is alive, of this kind and of the current context; else a violation and
+ * NULL. */
 void *mock_object_of(const void *handle, enum mock_kind kind, const char *call);
 uint32_t mock_count_alive(enum mock_kind kind, const struct mock_gpu *g);
 struct mock_gpu *mock_gpu_of(int device); /* NULL: no such */
@@ -123,7 +124,8 @@ bool mock_is_pinned(const void *p, uint64_t bytes);
 void mock_memory_leaks(const struct mock_gpu *g);
 void mock_memory_reset(void); /* takes all away that is left */
 
-/* machine.c: machine code, by PTX that stands beside it. Return: a code of the driver's; then @diags say why. */
+/* machine.c: machine code, by PTX that stands beside it. Return: a code of the driver's; then
+ * @diags say why. */
 bool mock_is_machine(const void *image);
 ws_cu_result mock_machine_ptx(const void *image, const struct ws_gpu_spec *gpu,
                               struct ws_ptx_module **ret, struct ws_diags *diags);
@@ -134,8 +136,8 @@ int mock_ordinal(void); /* of the current context; -1: none */
 
 /* stream.c */
 enum { MOCK_MAX_STREAMS = 256, MOCK_MAX_GPUS = 4 };
-extern bool
-    mock_program; /* by WS_MOCK_PROGRAM=1: the caller is a program, not our daemon: it may use the default stream */
+/* by WS_MOCK_PROGRAM=1: the caller is a program, not our daemon: it may use the default stream */
+extern bool mock_program;
 struct mock_stream *mock_default_stream(const char *call); /* of the current context */
 ws_cu_result mock_program_stream(ws_cu_stream *s);
 void mock_drain_all(void); /* of the current context */
@@ -143,7 +145,8 @@ struct mock_stream *mock_stream_new(struct mock_gpu *g);
 void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
 /* A sticky error: what runs is stopped, what is queued does nothing. */
 void mock_lose(struct mock_gpu *g, int code);
-/* The context's sticky error, or 0. Where there is one, nothing runs any more when it is told: as with the real one. */
+/* The context's sticky error, or 0. Where there is one, nothing runs any more when it is told: as
+ * with the real one. */
 int mock_sticky(struct mock_gpu *g);
 
 #define EXPORT __attribute__((visibility("default")))

@@ -192,7 +192,8 @@ ws_cu_result cuGetErrorName(ws_cu_result r, const char **name)
     return WS_CU_SUCCESS;
 }
 
-/* What the real one hands out under keys is its own business; tests see that the question arrives here untouched. */
+/* What the real one hands out under keys is its own business; tests see that the question arrives
+ * here untouched. */
 ws_cu_result cuGetExportTable(const void **table, const struct ws_cu_uuid *id)
 {
     *table = id;

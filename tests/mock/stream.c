@@ -98,7 +98,8 @@ void ws_mock_hold_modules(bool on)
     pthread_mutex_unlock(&gpu_lock);
 }
 
-/* gpu_lock held. No operation is begun in a context that is lost, so those there are when it is are all that need stopping. */
+/* gpu_lock held. No operation is begun in a context that is lost, so those there are when it is are
+ * all that need stopping. */
 static void lose(struct mock_gpu *g, int code)
 {
     int none = 0;
@@ -140,8 +141,8 @@ static bool begin(struct mock_stream *s, struct item *i)
     return good;
 }
 
-/* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes each one last,
- * WS_MOCK_UNTIL=FILE until that is there. */
+/* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes
+ * each one last, WS_MOCK_UNTIL=FILE until that is there. */
 static void record_kernel(uint64_t start_ns)
 {
     const char *sleep_us = getenv("WS_MOCK_SLEEP_US"), *path = getenv("WS_MOCK_RECORD");
@@ -512,7 +513,8 @@ ws_cu_result cuEventElapsedTime(float *ms, ws_cu_event from, ws_cu_event to)
 
 /* ---- copies ---- */
 
-/* Copies and fills of a context use what is mapped for its GPU; between GPUs there is cuMemcpyPeerAsync. */
+/* Copies and fills of a context use what is mapped for its GPU; between GPUs there is
+ * cuMemcpyPeerAsync. */
 static bool is_reached(const struct mock_stream *st, const struct ws_op *op)
 {
     uint64_t n = op->copy.bytes;

@@ -56,8 +56,9 @@ grep -q 'entry points *1 done' "$tmp/out" || { cat "$tmp/out"; fail "the library
 rm "$tmp/libx.so"
 run 2 'no CUDA in it' "$tmp/main"
 
-# Every program of tests/cuda, but those that are wrong on purpose, cdp (dynamic parallelism), drv_linkfile, half of whose code
-# is in an object file that it links while it runs, and sassonly, which is machine code alone.
+# Every program of tests/cuda, but those that are wrong on purpose, cdp (dynamic parallelism),
+# drv_linkfile, half of whose code is in an object file that it links while it runs, and sassonly,
+# which is machine code alone.
 [ ! -x "$cuda/nv/sassonly_static" ] || run 1 'machine code without PTX' "$cuda/nv/sassonly_static"
 n=0
 for p in "$cuda"/drv_* "$cuda"/nv/*_static "$cuda"/nv/*_shared; do

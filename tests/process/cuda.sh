@@ -35,7 +35,8 @@ grep -q "SM sets: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does n
 "$wattshare" status --json | grep -q '"capabilities"' || fail "status --json does not say what the GPU can"
 ok "status"
 
-# A stream may wait for a value in the host's memory, not in the GPU's, where the daemon can't look: said, and nothing happens to anybody.
+# A stream may wait for a value in the host's memory, not in the GPU's, where the daemon can't look:
+# said, and nothing happens to anybody.
 expect 1 "CUDA_ERROR_NOT_SUPPORTED" client "$cuda/drv_graph"
 alone drv/matmul
 
@@ -92,7 +93,8 @@ wait $steady || { cat "$tmp/steady"; fail "a client beside one that faults has w
 alone drv/matmul
 ok "isolation"
 
-# Without isolation: the context is lost, and another worker has the next one; status says who it was.
+# Without isolation: the context is lost, and another worker has the next one; status says who it
+# was.
 stop_daemon
 daemon_pid=
 printf 'isolation = none\n' >"$tmp/conf"
@@ -105,7 +107,8 @@ grep -q "worker: pid [1-9][0-9]*, restarted 1 time, last in [0-9]* ms: ILLEGAL_A
 grep -q "LOST" "$tmp/status" && fail "the GPU is lost"
 ok "a worker's restart"
 
-# The worker is killed while clients work: each is right, or told by CUDA's error; what comes after is served.
+# The worker is killed while clients work: each is right, or told by CUDA's error; what comes after
+# is served.
 pids=
 for w in matmul aes histogram stencil; do
     task=$w client "$cuda/drv_$w" >"$tmp/kill.$w" 2>&1 &

@@ -17,8 +17,8 @@ stop_pair() {
 }
 
 # placement = fixed: device 0 is the same GPU for all, as with NVIDIA's driver
-# no_peers: the GPUs don't reach each other's memory: as WS_MOCK_NO_PEERS, or each in a worker of its own.
-# With sanitizers, where a daemon takes seconds to start, the way that has most to do.
+# no_peers: the GPUs don't reach each other's memory: as WS_MOCK_NO_PEERS, or each in a worker of
+# its own. With sanitizers, where a daemon takes seconds to start, the way that has most to do.
 ways="peers apart workers"
 [ -z "$asan" ] || ways=workers
 for how in $ways; do
@@ -35,8 +35,8 @@ for how in $ways; do
     stop_pair
     ok "two GPUs$what"
 
-    # Two programs that want the first GPU; their kernels last until the second one has been moved. One that has a copy under way when its
-    # turn comes is not moved: then they try again.
+    # Two programs that want the first GPU; their kernels last until the second one has been moved.
+    # One that has a copy under way when its turn comes is not moved: then they try again.
     { cat "$tmp/fixed" && printf 'policy = fifo\nlog_level = debug\n'; } >"$tmp/conf"
     moved="dispatch: client=.* moves from GPU 0 to GPU 1" attempts=0
     : >"$tmp/daemon.log"

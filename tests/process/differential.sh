@@ -11,8 +11,9 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 not_in_distcheck
 [ -z "$asan" ] || skip "with sanitizers rewritten.sh runs the same kernels; what memory holds after them is looked at without"
-# Programs whose memory the order of blocks or of streams shows in, with the kernel that shows it first and why. Any other kernel of theirs
-# that is first to differ is wrong. They check their own results.
+# Programs whose memory the order of blocks or of streams shows in, with the kernel that shows it
+# first and why. Any other kernel of theirs that is first to differ is wrong. They check their own
+# results.
 known='drv/search search         places in the list of finds are given by an atomic counter, in the order of blocks
 static/search search      the same
 static/lockfree _Z6insert places in the table, in the order of blocks
@@ -37,7 +38,8 @@ digests() { # digests KIND FILE CLIENTS…: "program|number|kernel digest" of ea
     alone "$@" >/dev/null
     wait_empty
     stop_daemon || fail "the daemon, rewriting as $kind_"
-    # Of the client of each program that is first to launch: some have several processes, any of which may be first to say hello.
+    # Of the client of each program that is first to launch: some have several processes, any of
+    # which may be first to say hello.
     awk '/client: hello/ { for (i = 1; i <= NF; i++) { if ($i ~ /^client=/) c = $i; if ($i ~ /^task=/) t[c] = $i } }
          / launch: client=/ { for (i = 1; i <= NF; i++) { split($i, w, "="); v[w[1]] = w[2] }
              c = "client=" v["client"]; k = t[c]
@@ -52,7 +54,8 @@ join "$tmp/first" "$tmp/second" | awk '$2 == $3 && $2 != "-" { print $1, $2 }' >
 n=$(wc -l <"$tmp/same")
 echo "$n of $(wc -l <"$tmp/first") launches leave the same memory each time"
 [ "$n" -ge $least ] || fail "too few to compare"
-# compare FILE: the launches of FILE that differ, by the first of each program: a digest is of all memory, so that what follows differs too.
+# compare FILE: the launches of FILE that differ, by the first of each program: a digest is of all
+# memory, so that what follows differs too.
 compare() {
     join "$tmp/same" "$1" | awk '$3 != "-"' >"$tmp/both"
     awk '$2 != $3' "$tmp/both" | sort -t'|' -k1,1 -k2,2n | awk -F'[| ]' '!($1 in seen) { seen[$1] = 1; print $1, $3 }'
@@ -61,8 +64,9 @@ compare() {
 is_known() {
     echo "$known" | awk -v t="$1" -v k="$2" '$1 == t && index(k, $2) == 1 { found = 1 } END { exit !found }'
 }
-# wrong_in KIND: says what differs in $tmp/rewritten, is not known to, and does so each time: 1 if there is any. What the program's host
-# part does while a kernel runs shows too, if it comes earlier or later: only what differs each time is wrong.
+# wrong_in KIND: says what differs in $tmp/rewritten, is not known to, and does so each time: 1 if
+# there is any. What the program's host part does while a kernel runs shows too, if it comes earlier
+# or later: only what differs each time is wrong.
 wrong_in() {
     compare "$tmp/rewritten" >"$tmp/differ"
     cp "$tmp/both" "$tmp/compared"

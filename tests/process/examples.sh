@@ -23,9 +23,9 @@ while read -r key; do
     grep -q "^fB$key" "$tmp/page" || fail "wattshared.conf(5) has no key $key (gpu)"
     grep -q "^    $key = " "$src"/conf/gpu.d/*.conf || fail "no GPU of the catalog has $key"
 done <"$tmp/gpu_keys"
-# As it is installed; then with the # taken away from each key. Three lines are changed: the place of
-# the catalog, one of two keys that exclude each other, and the policy, which must be the one whose
-# options are the example.
+# As it is installed; then with the # taken away from each key. Three lines are changed: the place
+# of the catalog, one of two keys that exclude each other, and the policy, which must be the one
+# whose options are the example.
 "$wattshared" --check -c "$conf" --catalog "$src/conf/gpu.d" || fail "$conf is wrong"
 sed -e 's/^#    #/#/' -e 's/^#\( *[a-z_0-9]* = \)/\1/' -e 's/^#\(}\|task\|user\|limits\)/\1/' "$conf" >"$tmp/all"
 while read -r section key; do
@@ -45,7 +45,8 @@ for p in $(cat "$tmp/policies"); do
     { echo "catalog = {\"$src/conf/gpu.d\"}"; sed "s|/tmp/wattshare-energy.csv|$tmp/energy.csv|" "$f"; } >"$tmp/conf"
     "$wattshared" --check -c "$tmp/conf" || fail "$f is wrong"
     n=$((n + 1))
-    # With sanitizers, where this takes minutes, some of them, and none, whose log is looked at below.
+    # With sanitizers, where this takes minutes, some of them, and none, whose log is looked at
+    # below.
     [ -z "$asan" ] || [ $((n % 4)) = 0 ] || [ $p = none ] || continue
     start_daemon -c "$tmp/conf"
     "$wattshare" policy show | head -n 1 | grep -q "^$p\b" || fail "$f does not give $p"

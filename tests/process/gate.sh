@@ -84,7 +84,8 @@ child_of() {
     echo "$p"
 }
 
-# What the library exports is the table's part of the driver, no more, no less; and what it hands on.
+# What the library exports is the table's part of the driver, no more, no less; and what it hands
+# on.
 lib=$build/frontend/gate/libwattshare-gate.so
 sed -n 's/^WS_DRV(\([A-Za-z0-9_]*\),.*/\1/p' "$src/frontend/interpose/entrypoints.def" | sort >"$tmp/table"
 nm -D --defined-only "$lib" | awk '{print $3}' | grep '^cu' | sort >"$tmp/exported"
@@ -153,7 +154,8 @@ for p in rr gcaps fifo 'rr "slice=0"'; do
     stop_daemon
 done
 
-# Whoever has the GPU and is killed leaves it at once, and the higher priority has it next, though it came last.
+# Whoever has the GPU and is killed leaves it at once, and the higher priority has it next, though
+# it came last.
 serve gcaps
 WS_MOCK_UNTIL=$tmp/never begin holder "$cuda/drv_gate" 1 1 hold
 holder=$last
@@ -190,8 +192,8 @@ passes other "$last"
 grep -q 'gate: client [0-9]* (holder) kept GPU 0 for more than 200 ms' "$tmp/daemon.log" || fail "the log does not tell of the lease"
 kill -KILL "$(child_of "$holder")"
 wait "$holder" || true
-# Who goes on launching past a lease drains and asks again, and is right in the end. (On a host that stalls it may have nothing to launch
-# beyond, or give up draining: then one of the two is less.)
+# Who goes on launching past a lease drains and asks again, and is right in the end. (On a host that
+# stalls it may have nothing to launch beyond, or give up draining: then one of the two is less.)
 WS_MOCK_SLEEP_US=30000 begin long "$cuda/drv_gate" 1 40 paced
 passes long "$last"
 [ "$(field long n_kernels)" = 40 ] && [ $(($(field long n_jobs) + $(field long n_over_lease))) -ge 2 ] ||

@@ -15,7 +15,8 @@ cuda=$build/tests/cuda
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/wattshare-test.XXXXXX")
 daemon_pid= helper_pid= # of the daemon, and of what else a test starts beside it
 n_checks=0
-# What a sanitized build needs: the preloaded library wants the runtime first; the programs' own leaks are theirs.
+# What a sanitized build needs: the preloaded library wants the runtime first; the programs' own
+# leaks are theirs.
 asan=
 if nm -D "$wattshared" 2>/dev/null | grep -q __asan_init; then
     asan=$(gcc -print-file-name=libasan.so)
@@ -40,8 +41,8 @@ ok() {
     echo "ok: $*"
 }
 
-# run WANTED-STATUS PATTERN ARGUMENTS…: wattshare $verb ARGUMENTS (verb is unset: any), at most 60 s; the pattern must be in what it
-# prints ($tmp/out).
+# run WANTED-STATUS PATTERN ARGUMENTS…: wattshare $verb ARGUMENTS (verb is unset: any), at most 60
+# s; the pattern must be in what it prints ($tmp/out).
 run() {
     want=$1 pattern=$2
     shift 2
@@ -86,8 +87,9 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# start_daemon [ARGUMENTS…]: wattshared on a socket of its own; sets daemon_pid and WATTSHARE_SOCKET. With POLICY (and perhaps
-# POLICY_OPTIONS, CLOCK) in the environment it has that policy: so any test may be run under one.
+# start_daemon [ARGUMENTS…]: wattshared on a socket of its own; sets daemon_pid and
+# WATTSHARE_SOCKET. With POLICY (and perhaps POLICY_OPTIONS, CLOCK) in the environment it has that
+# policy: so any test may be run under one.
 start_daemon() {
     if [ -n "${POLICY:-}" ]; then
         printf 'policy = "%s"\npolicy_options = {%s}\nclock = "%s"\ntime_scale = 20\n' \
@@ -141,7 +143,8 @@ stop_daemon() {
     [ ! -e "$tmp/sock" ] || { echo "FAIL: the daemon left its socket" >&2; return 1; }
 }
 
-# client PROGRAM ARGUMENTS…: as `wattshare run`, at most 120 s. In a subshell or the background the environment stays here.
+# client PROGRAM ARGUMENTS…: as `wattshare run`, at most 120 s. In a subshell or the background the
+# environment stays here.
 client() {
     LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout -k 5 "${client_timeout:-120}" "$wattshare" run ${task:+--task "$task"} -- "$@"
 }

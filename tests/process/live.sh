@@ -12,8 +12,8 @@ kills=${KILLS:-10}
 program=$build/bench/live/program
 out=$tmp/experiments
 
-# experiment NAME CLAIM…: runs it; each claim (a pattern) must be in the table, and hold. A host that is busy with other things shows
-# in response times: then once more, and a third time.
+# experiment NAME CLAIM…: runs it; each claim (a pattern) must be in the table, and hold. A host
+# that is busy with other things shows in response times: then once more, and a third time.
 experiment() {
     name=$1
     shift

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs that look to the redirect as if nvcc had linked the CUDA runtime into them, made without nvcc: the runtime's functions
- * are local symbols. Should one of these be reached, the redirect failed. */
+/* Programs that look to the redirect as if nvcc had linked the CUDA runtime into them, made without
+ * nvcc: the runtime's functions are local symbols. Should one of these be reached, the redirect
+ * failed. */
 #include <stdio.h>
 #include <unistd.h>
 

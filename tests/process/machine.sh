@@ -36,7 +36,8 @@ refused() { # refused TEXT: all programs are, with that text
     stop
     grep -q "machine code: .* not stopped between blocks" "$tmp/daemon.log" || fail "the log does not say what can't be done with it"
 
-    # Where launches may be stopped between blocks, these are not, and run on a part of the SMs by green contexts alone. In the daemon itself.
+    # Where launches may be stopped between blocks, these are not, and run on a part of the SMs by
+    # green contexts alone. In the daemon itself.
     start_mock 'isolation = none
 gpu_worker = no
 policy = rr'

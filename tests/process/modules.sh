@@ -59,7 +59,8 @@ client "$cuda/nv/overflow_static" 1024 40000 >"$tmp/out" 2>&1
 [ "$(grep -c '^line' "$tmp/out")" = 40000 ] || fail "a buffer of 1 MiB lost lines"
 ok "the printf buffer's size"
 
-# Programs of NVRTC and nvJitLink need their libraries at run time; a toolkit without them left the programs unbuilt.
+# Programs of NVRTC and nvJitLink need their libraries at run time; a toolkit without them left the
+# programs unbuilt.
 for p in nvrtc jitlto; do
     if [ ! -e "$cuda/nv/${p}_static" ]; then
         echo "skipped: $p: its library is not beside nvcc" >&2

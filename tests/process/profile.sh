@@ -25,7 +25,8 @@ run 1 "status 3 on 1 SMs" profile --store "$s" -- sh -c 'exit 3'
 run 2 "t400 has only 6 SMs" profile --store "$s" --gpus t400 --sms 7 -- "$cuda/drv_matmul" 96 1
 run 69 "" profile --store "$s" --gpus frob -- "$cuda/drv_matmul" 96 1
 
-# All numbers of SMs: times don't grow, the first doublings halve it (36 blocks), power grows; two launches each.
+# All numbers of SMs: times don't grow, the first doublings halve it (36 blocks), power grows; two
+# launches each.
 run 0 'per thread [0-9.]* compute' profile --store "$s" -- "$cuda/drv_matmul" 96 2
 grep -q '^PASS drv_matmul' "$tmp/out" || fail "the program's own output is not shown"
 [ "$(points matmul | cut -d' ' -f1,2 | tr '\n' ';')" = "1 2;2 2;4 2;8 2;16 2;32 2;46 2;" ] || { points matmul; fail "not all numbers of SMs"; }

@@ -12,7 +12,8 @@ alone $(drv_clients)
 together $(drv_clients)
 if have_nvcc; then
     alone static/eventtimes shared/eventtimes static/spinclock shared/spinclock static/queryorder shared/queryorder
-    # the last three have kernels that wait for the program: they cost little time, and no device time that would have to pass
+    # the last three have kernels that wait for the program: they cost little time, and no device
+    # time that would have to pass
     alone shared/hostfunc static/coopgroups static/graphparallel static/streamorder static/perthread
     together static/queryorder shared/eventtimes static/matmul shared/sort
 fi

@@ -71,7 +71,8 @@ ok "notify: ready, watchdog, reloading, stopping"
 # ---- socket activation ----
 if command -v systemd-socket-activate >/dev/null; then
     s=$tmp/passed.sock
-    # The tool opens sockets of one type in one run: an outer run passes the side socket on to the inner one.
+    # The tool opens sockets of one type in one run: an outer run passes the side socket on to the
+    # inner one.
     cat >"$tmp/inner" <<EOF
 #!/bin/sh
 exec "$wattshared" --socket "ipc://$s" --gpus rtx3070 --exit-when-idle

@@ -5,8 +5,8 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 w=$wattshare
 
-# Task 1 is done with the GPU at 7, but task 0 has its core until 16. Task 2 gets the GPU back at 8 if the daemon hands it on; if the
-# program calls end, at 17.
+# Task 1 is done with the GPU at 7, but task 0 has its core until 16. Task 2 gets the GPU back at 8
+# if the daemon hands it on; if the program calls end, at 17.
 tasks='"tasks":[{"prio":3,"cpu":0,"T":100,"C":10,"ges":[],"offset":6},{"prio":2,"cpu":0,"T":200,"C":0,"ges":[[2,0,2]],"offset":4},{"prio":1,"cpu":1,"T":300,"C":0,"ges":[[5,0,5]]}]'
 echo "{\"id\":\"hand\",\"overheads_ms\":{\"L\":1,\"theta\":0.2,\"epsilon\":1},\"ncpu\":2,$tasks}" >"$tmp/hand"
 expect 0 '"worst":[10,13,11]' $w sim --policy gcaps --periods 1 --json "$tmp/hand"
@@ -14,7 +14,8 @@ expect 0 '"worst":[10,13,20]' $w sim --policy gcaps --hold calls --periods 1 --j
 expect 0 '"worst":[10,3.2,5]' $w sim --policy rr --periods 1 --json "$tmp/hand"
 expect 0 'n_jobs' $w sim --policy gcaps,rr,mpcp,fmlp+ "$tmp/hand"
 
-# Bounds: broken where the list is held between the calls, kept where it is not. Threads don't change results.
+# Bounds: broken where the list is held between the calls, kept where it is not. Threads don't
+# change results.
 $w gen --paper gcaps --seed 3 --axis util_per_cpu --x 0.3 --count 60 >"$tmp/sets"
 for hold in work calls; do
     $w sim --policy gcaps --hold $hold --bounds gcaps_suspend_safe --hunt 20 --json --jobs 1 "$tmp/sets" >"$tmp/$hold.1"
@@ -34,8 +35,9 @@ $w sim --policy gcaps --hunt 5 --seed 2 --json "$tmp/sets" >"$tmp/a"
 $w sim --policy gcaps --hunt 5 --seed 3 --json "$tmp/sets" >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" && fail "the seed changes nothing"
 
-# Waits for updates of others break the busy bound that doesn't count them. Task 0 waits twice 0.9 for an update; task 1, released at 6.8
-# when the second wait ends, has the core from 10.8 to 20, when task 0 comes again for 9: 23, where C + e + one job of task 0 (9) = 20.
+# Waits for updates of others break the busy bound that doesn't count them. Task 0 waits twice 0.9
+# for an update; task 1, released at 6.8 when the second wait ends, has the core from 10.8 to 20,
+# when task 0 comes again for 9: 23, where C + e + one job of task 0 (9) = 20.
 cat >"$tmp/wait" <<EOF
 {"id":"wait","overheads_ms":{"L":1,"theta":0.2,"epsilon":1},"ncpu":3,"tasks":[{"prio":4,"cpu":0,"T":20,"C":3,"ces":[1,1,1],"ges":[[1,0,1],[1,0,1]]},{"prio":3,"cpu":0,"T":100,"C":10,"ges":[],"offset":6.8},{"prio":2,"cpu":2,"T":200,"C":5.8,"ces":[5.8,0],"ges":[[1,0,1]]},{"prio":1,"cpu":1,"T":300,"C":0.9,"ces":[0.9,0],"ges":[[50,0,50]]}]}
 EOF

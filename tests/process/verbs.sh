@@ -11,7 +11,8 @@ completion=$build/tools/completion/wattshare
 options_in() {
     grep -o -e '--[a-z][a-z-]*' | sort -u
 }
-# The manual page as text. A verb without a page of its own has one that refers to another's (".so man1/…").
+# The manual page as text. A verb without a page of its own has one that refers to another's (".so
+# man1/…").
 page_of() {
     page=$build/man/wattshare-$1.1
     [ -f "$page" ] || fail "no manual page wattshare-$1(1)"

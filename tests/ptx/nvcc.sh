@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# PTX as nvcc makes it today must parse, print and parse again to the same; where ptxas is found it must accept what is
-# printed. The programs are chosen for what they make the compiler emit. Skipped (77) where nvcc is not found.
+# PTX as nvcc makes it today must parse, print and parse again to the same; where ptxas is found it
+# must accept what is printed. The programs are chosen for what they make the compiler emit. Skipped
+# (77) where nvcc is not found.
 set -u
 srcdir=${srcdir:-.}
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -26,7 +27,8 @@ compile() { # SOURCE ARCH NVCC-OPTIONS…
     n=$((n + 1))
     out=$dir/$n-$(basename "$src" .cu)-$arch
     if ! timeout 300 "$nvcc" -std=c++17 -w "$@" -arch="compute_$arch" -ptx -o "$out.ptx" "$srcdir/tests/ptx/cu/$src" 2>"$dir/log"; then
-        # A toolkit that has dropped an architecture or lacks a header is not the parser's fault, but say so.
+        # A toolkit that has dropped an architecture or lacks a header is not the parser's fault,
+        # but say so.
         echo "nvcc does not compile $src for $arch:"; head -2 "$dir/log"
         skipped=$((skipped + 1))
         return

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* roundtrip: parses each PTX file (or fat binary) given, prints it beside the outputs' prefix, parses that again and
- * compares. For tests/ptx/nvcc.sh; also handy by hand: `tests/ptx/roundtrip out- a.ptx` leaves out-a.ptx. */
+/* roundtrip: parses each PTX file (or fat binary) given, prints it beside the outputs' prefix,
+ * parses that again and compares. For tests/ptx/nvcc.sh; also handy by hand:
+ * `tests/ptx/roundtrip out- a.ptx` leaves out-a.ptx. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

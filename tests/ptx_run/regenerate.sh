@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compiles kernels.cu again, as tests/unit/exec/test_nvcc.c needs it. Needs nvcc 13. The PTX is kept so that the test runs without nvcc.
+# Compiles kernels.cu again, as tests/unit/exec/test_nvcc.c needs it. Needs nvcc 13. The PTX is kept
+# so that the test runs without nvcc.
 set -e
 cd "$(dirname "$0")"
 build() { # name, options

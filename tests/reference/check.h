@@ -22,8 +22,9 @@ struct ws_check {
 
 struct ws_check_kind {
     const char *name; /* "gcaps task sets" */
-    /* @head: the first line of the file (of a CSV: the names of columns); @first: the file's first JSON value (its first line, or
-     * the whole file where that is one value), or root NULL where it isn't JSON. */
+    /* @head: the first line of the file (of a CSV: the names of columns); @first: the file's first
+     * JSON value (its first line, or the whole file where that is one value); its root is NULL
+     * where the file isn't JSON. */
     bool (*match)(const char *head, struct ws_json_line *first);
     void (*check)(struct ws_check *c);
 };
@@ -35,11 +36,13 @@ bool ws_check_has(struct ws_json_line *first, const char *const *keys);
 /* Any finite number, which must be there. */
 double ws_check_value(const struct ws_json_at *at, const char *key);
 
-/* One value each; @where: "line 12 results.gcaps_busy.R[3]". A difference is printed (the first few of a file) and counted. */
+/* One value each; @where: "line 12 results.gcaps_busy.R[3]". A difference is printed (the first few
+ * of a file) and counted. */
 void ws_check_integer(struct ws_check *c, const char *where, int64_t ours, int64_t reference);
 void ws_check_text(struct ws_check *c, const char *where, const char *ours, const char *reference);
 void ws_check_bool(struct ws_check *c, const char *where, bool ours, bool reference);
-/* Equal bit for bit; else within where |ours - reference| ≤ max(@absolute, @relative · |reference|). */
+/* Equal bit for bit; else within where |ours - reference| ≤ max(@absolute,
+ * @relative · |reference|). */
 void ws_check_number(struct ws_check *c, const char *where, double ours, double reference,
                      double relative, double absolute);
 /* The file can't be checked (unreadable, not of the form its fields promised). */

@@ -479,7 +479,8 @@ static void check_scenario(struct ws_check *c, struct ws_mix *m, const struct ws
             ws_json_bad(root->line, text, "is no placement");
             return;
         }
-        /* Block times as the file has them; the overlap model would read 45 blocks on 30 SMs otherwise. */
+        /* Block times as the file has them; the overlap model would read 45 blocks on 30 SMs
+         * otherwise. */
         struct ws_dispatch_kernel k[MAX_KERNELS];
         for (uint32_t i = 0; i < n; i++)
             k[i] =
@@ -855,7 +856,8 @@ static void check_energies(struct ws_check *c, const struct ws_json_at *root, co
                                 ws_power_energy_j(ws_check_value(&power, runs[r]), 0,
                                                   ws_check_value(&t, runs[r])),
                                 ws_check_value(&e, runs[r]), 1e-6, 0);
-            /* Every mix saves energy against running serially and on the CPU: the models must accept them all. */
+            /* Every mix saves energy against running serially and on the CPU: the models must
+             * accept them all. */
             ws_check_bool(c, ws_check_where("%s accepted", name),
                           ws_mix_saves(ws_check_value(&e, "Dynamic"), ws_check_value(&e, "Serial"),
                                        ws_check_value(&e, "CPU")),

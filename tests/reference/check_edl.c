@@ -128,7 +128,8 @@ static double check_single(struct ws_check *c, const char *at, const struct ws_j
     }
     ws_check_number(c, ws_check_where("%s E_default", at), d.e, ws_check_value(&ref, "E_default"),
                     e_share, 1e-6);
-    /* The clocks of a flat optimum are not determined well by an exhaustive search; its energy is what counts. */
+    /* The clocks of a flat optimum are not determined well by an exhaustive search; its energy is
+     * what counts. */
     ws_check_number(c, ws_check_where("%s E", at), p.e, ws_check_value(&brute, "E"), e_share, 1e-6);
     struct ws_json_at analytic = ws_json_get(&ref, "analytic", false);
     ws_check_number(c, ws_check_where("%s t", at), p.t, ws_check_value(&analytic, "t"), 2e-6, 1e-6);
@@ -395,7 +396,8 @@ static bool match_data(const char *head, struct ws_json_line *first)
     return starts_with(head, "gpu,app,kernel,core_mhz,mem_mhz");
 }
 
-/* What the issue asks of the fit: at most 1 % mean error in time, power and energy over all measured points. */
+/* What the issue asks of the fit: at most 1 % mean error in time, power and energy over all
+ * measured points. */
 static void check_figure(struct ws_check *c, const struct apps *a)
 {
     double e[3] = {0}, n = 0;

@@ -13,9 +13,10 @@
 #include "tests/reference/check_edl.h"
 
 enum { OUR_SETS = 5, THETA_N = 5, L_N = 5 };
-/* In 95 % intervals of the mean of the file's sets. How much work a set happens to hold moves all energies together (the file's own
- * day holds 2.2 standard errors more than is expected), and an interval estimated from ten sets is itself too narrow; so levels are
- * held to this, and the savings, where that cancels out, tightly. */
+/* In 95 % intervals of the mean of the file's sets. How much work a set happens to hold moves all
+ * energies together (the file's own day holds 2.2 standard errors more than is expected), and an
+ * interval estimated from ten sets is itself too narrow; so levels are held to this, and the
+ * savings, where that cancels out, tightly. */
 static const double spreads = 3.5;
 static const double count_share = 0.1; /* of pairs, servers */
 static const double rare_share =
@@ -312,8 +313,9 @@ static void run_headline(struct ws_check *c)
         for (int release = 0; what && release < 2; release++) {
             const char *key = release ? "P_release_u" : "P_u01";
             bool known;
+            /* single tasks, told in words; single_task_optimum.json has the numbers */
             if (!ws_json_has(&row, key))
-                continue; /* single tasks, told in words; single_task_optimum.json has the numbers */
+                continue;
             double ours = headline(c, what, release, &known), ref = ws_check_value(&row, key);
             bool percent = strstr(what, "[%]"), idle = strstr(what, "idle");
             if (!known)

@@ -11,8 +11,9 @@
 #include "base/alloc.h"
 #include "tests/reference/check_edl.h"
 
-/* Results have three decimals and tasks six digits behind the point; energies are to agree to 1e-6. An idle energy is a small
- * difference of large numbers, so it is held to the idle power for a millionth of all pairs' time. */
+/* Results have three decimals and tasks six digits behind the point; energies are to agree to 1e-6.
+ * An idle energy is a small difference of large numbers, so it is held to the idle power for a
+ * millionth of all pairs' time. */
 static const double energy_share = 1e-6;
 
 /* ---- tasks ---- */
@@ -104,7 +105,8 @@ struct run {
     const char *argv[6];
 };
 
-/* False: said. @offline: servers go off when their last pair ends, and being switched on costs nothing. */
+/* False: said. @offline: servers go off when their last pair ends, and being switched on costs
+ * nothing. */
 static bool describe(struct ws_check *c, const struct ws_json_at *row, const struct ws_json_at *top,
                      bool offline, size_t n_tasks, struct run *ret)
 {
@@ -310,7 +312,8 @@ static void check_schedule(struct ws_check *c, size_t i, const struct ws_json_at
             n_tasks++;
             continue;
         }
-        /* Pairs stand as opened; Algorithm 3 gives ours other numbers, so all of one pair are to be where its first one is. */
+        /* Pairs stand as opened; Algorithm 3 gives ours other numbers, so all of one pair are to be
+         * where its first one is. */
         size_t n_jobs = ws_json_length(&item, 1000000);
         struct ws_json_at one = ws_json_item(&item, 0), id = ws_json_item(&one, 0);
         size_t first = find_task(tasks, n, ws_json_integer_value(&id, 0, INT64_MAX));

@@ -7,7 +7,8 @@
 #include "papers/sets/rt_sets.h"
 #include "tests/reference/check.h"
 
-/* The method that a name of the reference means; names without a form are the released program's where @released. */
+/* The method that a name of the reference means; names without a form are the released program's
+ * where @released. */
 const struct ws_rta_method *ws_rta_reference_method(const char *name, bool released);
 void ws_rta_out_of_memory(struct ws_check *c, int r);
 

@@ -294,7 +294,8 @@ static bool match_fig8(const char *head, struct ws_json_line *first)
                         (const char *const[]){"a_num_tasks", "b_util_per_cpu", "c_num_cpus", NULL});
 }
 
-/* The axes of panels e and f are labelled wrongly: they were run with half the ratio, and with 0.1 less. */
+/* The axes of panels e and f are labelled wrongly: they were run with half the ratio, and with 0.1
+ * less. */
 static double true_x(char panel, double x)
 {
     return panel == 'e' ? x / 2 : panel == 'f' ? x - 0.1 : x;

@@ -96,8 +96,9 @@ static void compare_list(struct ws_check *c, const char *text, const char *key,
     }
 }
 
-/* Starts on each GPU. Between GPUs of one kind and limit the energies of a choice are equal but for the rounding of sums, and theirs
- * breaks such ties by chance: what two such GPUs got together is to be equal, what each got is within where it isn't. */
+/* Starts on each GPU. Between GPUs of one kind and limit the energies of a choice are equal but for
+ * the rounding of sums, and theirs breaks such ties by chance: what two such GPUs got together is
+ * to be equal, what each got is within where it isn't. */
 static void compare_starts(struct ws_check *c, const char *text, const struct ws_json_at *ref,
                            const struct ws_gpus *g, const uint64_t *ours, int64_t n_migrated)
 {
@@ -181,7 +182,8 @@ static void compare_alloc(struct ws_check *c, const char *text, const struct ws_
     }
 }
 
-/* Their bin packers sort by utilisation before they sort by period, so that among equal periods the larger task comes first. */
+/* Their bin packers sort by utilisation before they sort by period, so that among equal periods the
+ * larger task comes first. */
 static void order_as_packed(struct ws_sbeet_set *s)
 {
     struct ws_policy_task *t = s->tasks;
@@ -643,7 +645,8 @@ static void curve_line(struct ws_check *c, char *line)
         {"mean_released", r.released / k, 10, 6e-7},
         {"mean_late", r.late / k, 11, 6e-7},
         {"mean_skip", r.skipped / k, 12, 6e-7},
-        /* Ties between equal GPUs: compare_starts(). Now and then one changes what becomes of a later job. */
+        /* Ties between equal GPUs: compare_starts(). Now and then one changes what becomes of a
+         * later job. */
         {"mean_migr", r.migrated / k, 13, strncmp(f[0], "tab9", 4) ? 6e-7 : 0.5},
     };
     bool ties = !strncmp(f[0], "tab9", 4) && !strcmp(f[2], "mg-jm");

@@ -230,8 +230,8 @@ static void test_values(void **state)
         FILL(A, 1);
         if (n_running(w) != rows[i].passes)
             fail_msg("%s: %u", rows[i].description, n_running(w));
-        if (!rows[i]
-                 .passes) { /* a write lets it go: found at the next look, which the server asks for */
+        /* a write lets it go: found at the next look, which the server asks for */
+        if (!rows[i].passes) {
             assert_true(ws_server_turn(w->server) >= 0);
             uint64_t right = rows[i].compare == WS_VALUE_NOR ? 0 : rows[i].want;
             memcpy(p, &right, 8);

@@ -343,7 +343,8 @@ static void comes_back(void **state)
     assert_int_equal(x->profile.points[0].n_runs, 6);
     assert_int_equal(x->profile.points[0].n_sms, 4);
     assert_true(x->profile.has & WS_PROFILE_MODEL);
-    /* 40 blocks of 4 warps: of 25 instructions a warp 5 are accesses of 4 sectors, which is coalesced */
+    /* 40 blocks of 4 warps: of 25 instructions a warp 5 are accesses of 4 sectors, which is
+     * coalesced */
     assert_true(fabs(x->profile.kernel.comp_insts - 20) < 1e-9);
     assert_true(fabs(x->profile.kernel.coal_insts - 5) < 1e-9);
 }

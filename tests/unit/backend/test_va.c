@@ -79,7 +79,8 @@ static void test_big_ones_begin_at_large_pages(void **state)
     }
     for (size_t i = 1; i < f->a.n_free; i++)
         assert_true(f->a.free[i - 1].va + f->a.free[i - 1].bytes < f->a.free[i].va);
-    /* Nearly all of the first granules: only room that begins elsewhere is left for the next one. */
+    /* Nearly all of the first granules: only room that begins elsewhere is left for the next
+     * one. */
     assert_int_equal(ws_va_alloc(&f->b, WS_VA_GRANULE_BYTES - (4 << 20), &va), 0);
     assert_int_equal(ws_va_alloc(&f->b, UINT64_C(3) << 20, &again), 0);
     assert_int_equal(va % WS_VA_BIG_ALIGN_BYTES | again % WS_VA_BIG_ALIGN_BYTES, 0);

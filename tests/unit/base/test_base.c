@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base: also the skeleton for unit tests. A failing cmocka assert longjmps, so what a test owns lives in *state. */
+/* base: also the skeleton for unit tests. A failing cmocka assert longjmps, so what a test owns
+ * lives in *state. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

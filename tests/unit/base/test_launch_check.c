@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/launch_check.h: each rule at its border, and the first broken rule is the one that is told. */
+/* base/launch_check.h: each rule at its border, and the first broken rule is the one that is
+ * told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/packet: packets with descriptors. A sender that is no friend may send more descriptors than one; none of them may stay open
- * in the receiver. */
+/* base/packet: packets with descriptors. A sender that is no friend may send more descriptors than
+ * one; none of them may stay open in the receiver. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -102,7 +102,8 @@ uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
     return p->kind == DOUBLE_POLL;
 }
 
-/* A turn of waiting: loads and compares. Seen by the interpreter if it is shorter than the budget. */
+/* A turn of waiting: loads and compares. Seen by the interpreter if it is shorter than the
+ * budget. */
 static enum ws_step spin(uint64_t budget, struct ws_exec_work *w)
 {
     w->n_warp_insns[WS_WORK_INT] += budget - budget / 4;

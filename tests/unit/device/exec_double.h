@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/unit/device/exec_double.h - a test double of device/soft/exec/exec.h: kernels whose work is exactly what the test says, so that
- * scheduling and timing can be tested without PTX and with known counts. A launch's parameters are a struct double_params. */
+/* tests/unit/device/exec_double.h - a test double of device/soft/exec/exec.h: kernels whose work is
+ * exactly what the test says, so that scheduling and timing can be tested without PTX and with
+ * known counts. A launch's parameters are a struct double_params. */
 #ifndef TESTS_EXEC_DOUBLE_H
 #define TESTS_EXEC_DOUBLE_H
 
@@ -9,9 +10,12 @@
 enum double_kind {
     DOUBLE_WORK, /* executes n_insns warp instructions and adds 1 to ran[block] */
     DOUBLE_WAIT, /* as WORK, after *flag is not 0 */
-    DOUBLE_GATE, /* as WORK, block i after *flag is more than i; until then it holds the thread that executes it */
+    /* as WORK, block i after *flag is more than i; until then it holds the thread that executes
+     * it */
+    DOUBLE_GATE,
     DOUBLE_POLL, /* the same as WAIT, and says that it looks at one place only */
-    DOUBLE_CHAIN, /* block i waits until block i + 1 ran: needs all blocks to be resident and to get turns */
+    /* block i waits until block i + 1 ran: needs all blocks to be resident and to get turns */
+    DOUBLE_CHAIN,
     DOUBLE_BARRIER, /* waits until all blocks arrived at *flag */
     DOUBLE_SET,     /* sets *flag */
     DOUBLE_ENDLESS,

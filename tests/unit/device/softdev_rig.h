@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/unit/device/softdev_rig.h - two small soft devices and two clients on the double of the interpreter, for tests of time. */
+/* tests/unit/device/softdev_rig.h - two small soft devices and two clients on the double of the
+ * interpreter, for tests of time. */
 #ifndef TESTS_SOFTDEV_RIG_H
 #define TESTS_SOFTDEV_RIG_H
 
@@ -140,8 +141,9 @@ static inline int rig_open(void **state, const struct ws_device_options *o)
 
 /* ---- device time that stands (WS_CLOCK_SCALED) ----
  *
- * From rig_stand() or rig_run_until() to the next rig_run() or rig_run_until() device time stands where the test wanted it to. What the
- * test submits, preempts and asks meanwhile comes at exactly that time, however slow the host is. */
+ * From rig_stand() or rig_run_until() to the next rig_run() or rig_run_until() device time stands
+ * where the test wanted it to. What the test submits, preempts and asks meanwhile comes at exactly
+ * that time, however slow the host is. */
 
 static inline void rig_on_stop(struct ws_alarm *a)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The GPU catalog: what ships loads; what is wrong is named with file and line, and changes nothing. */
+/* The GPU catalog: what ships loads; what is wrong is named with file and line, and changes
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,8 @@ static void put(struct fixture *f, const char *name, const char *text)
     fclose(o);
 }
 
-/* A right section, one key a line from line 2 on; @swap replaces the line of that key (up to its '='), or drops it if empty. */
+/* A right section, one key a line from line 2 on; @swap replaces the line of that key (up to its
+ * '='), or drops it if empty. */
 static void put_gpu(struct fixture *f, const char *file, const char *name, const char *key,
                     const char *swap)
 {

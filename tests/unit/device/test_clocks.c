@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Clocks of real GPUs by wattshare-clocks: the steps, whose a GPU is, and that its own clocks come back whoever dies. NVML is the mock,
- * which writes down what is set. Runs in the build tree's top. */
+/* Clocks of real GPUs by wattshare-clocks: the steps, whose a GPU is, and that its own clocks come
+ * back whoever dies. NVML is the mock, which writes down what is set. Runs in the build tree's
+ * top. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

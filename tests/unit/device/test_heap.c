@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The heap of device code against a model: what is live never overlaps, nothing is lost, garbage is refused. */
+/* The heap of device code against a model: what is live never overlaps, nothing is lost, garbage is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

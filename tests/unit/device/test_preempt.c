@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Preemption of launches at block boundaries: every block exactly once, and where device time passes, the time of each. */
+/* Preemption of launches at block boundaries: every block exactly once, and where device time
+ * passes, the time of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static int setup(void **state)
         state, &(struct ws_device_options){.clock = WS_CLOCK_SCALED, .scale = 20, .n_workers = 2});
 }
 
-/* Blocks that wait for each other wait in device time too, for as long as the host takes: not 20 times that. */
+/* Blocks that wait for each other wait in device time too, for as long as the host takes: not 20
+ * times that. */
 static int setup_unscaled(void **state)
 {
     return rig_open(
@@ -45,7 +47,8 @@ static void stop_by_time(struct rig *f, struct ws_op *op, int device, uint64_t *
     rig_wait_op(f, op);
 }
 
-/* The same where no time passes: after so many more of its blocks as f->flag lets through (DOUBLE_GATE). */
+/* The same where no time passes: after so many more of its blocks as f->flag lets through
+ * (DOUBLE_GATE). */
 static void stop_by_count(struct rig *f, struct ws_op *op, int device)
 {
     uint32_t let = WS_MIN((uint32_t)f->flag, op->launch.grid[0]);
@@ -57,7 +60,8 @@ static void stop_by_count(struct rig *f, struct ws_op *op, int device)
     rig_wait_op(f, op);
 }
 
-/* Preempts a launch again and again until it is through, on device 0 or either. Return: how often it was stopped. */
+/* Preempts a launch again and again until it is through, on device 0 or either. Return: how often
+ * it was stopped. */
 static uint32_t run_in_pieces(struct rig *f, struct double_params p, uint32_t blocks,
                               uint64_t *seed, bool both)
 {
@@ -147,7 +151,8 @@ static void test_pieces_take_the_time_of_the_whole(void **state)
         op = rig_resume(f, op, 0, 0);
     }
     rig_ran_once(f, 800);
-    /* each piece took the time until it was asked for, and at most a block more; the last one found nothing to stop */
+    /* each piece took the time until it was asked for, and at most a block more; the last one found
+     * nothing to stop */
     assert_in_range(n, span(whole) / (313000 + RIG_BLOCK_NS), span(whole) / 310000);
     assert_true(n > 1);
     /* each piece may end with SMs idle for part of a block */

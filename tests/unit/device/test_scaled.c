@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The soft device where device time passes: when operations are done, in which order, at what energy, idle time included. */
+/* The soft device where device time passes: when operations are done, in which order, at what
+ * energy, idle time included. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,8 @@ static uint64_t now(struct rig *f)
     return ws_device_now_ns(f->device[0]);
 }
 
-/* All done, in order of their ends, none before it; energy of all adds up. @n_rounded: each may be off by what rounds off. */
+/* All done, in order of their ends, none before it; energy of all adds up. @n_rounded: each may be
+ * off by what rounds off. */
 static void check_books(struct rig *f, int device, uint64_t *known_uj)
 {
     struct ws_device_telemetry t;
@@ -103,7 +105,8 @@ static void test_order_of_ends(void **state)
     struct rig *f = *state;
     uint64_t known = 0;
     (void)rig_stand(f);
-    /* the long one first; the short one beside it, in the other half of the SMs, and another one on the other device */
+    /* the long one first; the short one beside it, in the other half of the SMs, and another one on
+     * the other device */
     struct ws_op *a = rig_prepare(f, 0, 0, 200, rig_work(f)), *b, *c;
     a->launch.sms = (struct ws_sm_set){.n = 2, .bits = {3}};
     ws_device_submit(f->device[0], a);
@@ -209,7 +212,8 @@ static void test_polling_stops_little_time(void **state)
     assert_true(op->end_ns >= t0 + 1000000); /* when what it waited for was there */
 }
 
-/* One that polls and comes to its end by itself, before the clock has minded, might as well have read: all of it counts. */
+/* One that polls and comes to its end by itself, before the clock has minded, might as well have
+ * read: all of it counts. */
 static void test_polling_counts_unless_it_waited(void **state)
 {
     struct rig *f = *state;
@@ -471,7 +475,8 @@ static void test_wrong_scale(void **state)
 
 /* ---- at random ---- */
 
-/* Kernels of two clients on two devices, preempted, gone on with on either, cancelled; alarms in between. */
+/* Kernels of two clients on two devices, preempted, gone on with on either, cancelled; alarms in
+ * between. */
 static void test_random(void **state)
 {
     struct rig *f = *state;

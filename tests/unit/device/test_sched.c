@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The soft device on a double of the interpreter: checks, dealing, fairness, stops, cancels, copies. */
+/* The soft device on a double of the interpreter: checks, dealing, fairness, stops, cancels,
+ * copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,7 +180,8 @@ static void test_each_block_runs_once(void **state)
     assert_true(double_n_states_max <= 40); /* of 3000 blocks only those at work have state */
 }
 
-/* With one worker: where there are several, one that the host lets wait keeps its block's place on an SM. */
+/* With one worker: where there are several, one that the host lets wait keeps its block's place on
+ * an SM. */
 static void test_blocks_go_to_all_sms_alike(void **state)
 {
     struct fixture *f = *state;
@@ -316,8 +318,8 @@ static void test_cooperative(void **state)
     ws_device_submit(f->device, op);
     assert_int_equal(f->n_done, 1);
     assert_int_equal(op->error, WS_DEV_E_COOPERATIVE_TOO_LARGE);
-    /* behind a kernel that takes half the room: must wait until it is gone, and must not be overtaken
-     */
+    /* behind a kernel that takes half the room: it must wait until that is gone, and must not be
+     * overtaken */
     launch(f, 0, 8,
            (struct double_params){
                .kind = DOUBLE_WAIT, .n_insns = 1000, .flag = f->flag, .ran = f->ran});

@@ -78,7 +78,8 @@ static const char ptx[] =
     "P: .callprototype (.param .b32 _) _ (.param .b32 _);\ncall (res), %rd3, (arg), "
     "P;\nld.param.b32 %r4, [res];\n}\n"
     "st.global.u32 [%rd1], %r4;\nret;\n}\n"
-    /* a grid barrier as cooperative groups make it; then p[i] = number of blocks that had arrived */
+    /* a grid barrier as cooperative groups make it; then p[i] = number of blocks that had
+     * arrived */
     ".visible .entry coop(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<6>;\n"
     "ld.param.u64 %rd1, [p]; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd2, {%r2, "
     "%r1};\n"
@@ -86,7 +87,8 @@ static const char ptx[] =
     "1;\n"
     "L: ld.acquire.gpu.global.u32 %r6, [%rd2+4];\nsetp.lt.u32 %p1, %r6, %r3;\n@%p1 bra L;\n"
     "mul.wide.u32 %rd3, %r4, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r6;\nret;\n}\n"
-    /* p[i] mixed in place, 16 times and more, differently by block: neither twice nor not at all gives the same */
+    /* p[i] mixed in place, 16 times and more, differently by block: neither twice nor not at all
+     * gives the same */
     ".visible .entry mix(.param .u64 p)\n{\n.reg .pred %p; .reg .b32 %r<10>; .reg .b64 %rd<4>;\n"
     "ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
     "mad.lo.s32 %r4, %r1, %r2, %r3; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
@@ -396,7 +398,8 @@ static void test_launch_waits_for_another_client_s_copy_or_launch(void **state)
     struct fixture *f = *state;
     struct ws_op *a = launch(f, 0, WAIT, 64, 64, FLAG), *b = launch(f, 1, WAIT, 1, 32, FLAG);
     launch(f, 0, SET, 1, 1, FLAG);
-#ifdef __SANITIZE_THREAD__ /* a program may race with its own kernel, but the sanitizer would not know */
+/* A program may race with its own kernel; the sanitizer does not know that. */
+#ifdef __SANITIZE_THREAD__
     launch(f, 1, SET, 1, 1, FLAG);
 #else
     uint32_t one = 1;
@@ -415,7 +418,8 @@ static void test_blocks_of_a_grid_wait_for_each_other(void **state)
     ok(op);
 }
 
-/* Each waiting block gives its turn away soon; else this takes most of a million instructions a block. */
+/* Each waiting block gives its turn away soon; else this takes most of a million instructions a
+ * block. */
 static void test_waiting_with_fences_gives_turns_away(void **state)
 {
     struct fixture *f = *state;
@@ -637,13 +641,15 @@ static uint32_t mixed(uint32_t x, uint32_t block)
     return x;
 }
 
-/* A kernel that works in place, stopped at random points and gone on with on either GPU: as if it had run at once. */
+/* A kernel that works in place, stopped at random points and gone on with on either GPU: as if it
+ * had run at once. */
 static void test_preempted_at_random(void **state)
 {
     struct fixture *f = *state;
     enum { THREADS = 64, BLOCKS = N / THREADS };
     uint32_t *v = (uint32_t *)f->c, n_stops = 0, seed = 5;
-    /* On a busy machine a kernel may be through before we wake: then more of them, and stopped sooner. */
+    /* On a busy machine a kernel may be through before we wake: then more of them, and stopped
+     * sooner. */
     for (uint32_t round = 0; round < 20 || (n_stops < 20 && round < 500); round++) {
         uint32_t longest_ns = 2000000 >> WS_MIN(round / 20, 12u);
         f->n_ops = f->n_done = 0;
@@ -678,7 +684,8 @@ static void test_preempted_at_random(void **state)
     assert_true(n_stops >= 20);
 }
 
-/* Of a launch of several clients that goes on, a part that had ended in an earlier piece does not begin again. */
+/* Of a launch of several clients that goes on, a part that had ended in an earlier piece does not
+ * begin again. */
 static void test_ended_part_stays_ended(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Address spaces: what maps, what does not, readers beside a writer, memory that outlives its mapping. */
+/* Address spaces: what maps, what does not, readers beside a writer, memory that outlives its
+ * mapping. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -303,7 +304,8 @@ static void test_join_refuses(void **state)
     }
 }
 
-/* A mapping made later, where another member has one: who was there first keeps seeing its own, in whatever order they joined. */
+/* A mapping made later, where another member has one: who was there first keeps seeing its own, in
+ * whatever order they joined. */
 static void test_join_keeps_the_older(void **state)
 {
     struct joint *j = *state;

@@ -235,7 +235,8 @@ static void test_power_is_eq_2(void **state)
     assert_int_equal(t.power_mw, 46000 + 6 * 1795 + 40 * 445);
 }
 
-/* Sum over operations == device; device == Eq. 2 integrated over the spans, by an independent sum on a raster of edges. */
+/* Sum over operations == device; device == Eq. 2 integrated over the spans, by an independent sum
+ * on a raster of edges. */
 static void test_energy_adds_up(void **state)
 {
     enum { N = 200 };
@@ -304,7 +305,8 @@ static void test_energy_adds_up(void **state)
     assert_int_equal(t.busy_ns, busy);
 }
 
-/* Two clients with equal work beside each other pay the same, whoever is entered first; one alone pays for all. */
+/* Two clients with equal work beside each other pay the same, whoever is entered first; one alone
+ * pays for all. */
 static void test_energy_is_shared_fairly(void **state)
 {
     struct fixture *f = *state;

@@ -37,7 +37,8 @@ static uint32_t random_to(struct fix *f, uint32_t n) /* 1…n */
     return (uint32_t)(f->control_random >> 33) % n + 1;
 }
 
-/* The rewritten kernels beside the others; reparsed from their own text, so that printing them is tried too. */
+/* The rewritten kernels beside the others; reparsed from their own text, so that printing them is
+ * tried too. */
 static int rewrite_all(struct fix *f)
 {
     uint32_t n = f->m->n_funcs, unused;
@@ -317,7 +318,8 @@ static int64_t rewritten_index(struct fix *f, const char *kernel)
     return -1;
 }
 
-/* What must not begin a block does not: the flag is up; no SM that there is may be used. One that may, does. */
+/* What must not begin a block does not: the flag is up; no SM that there is may be used. One that
+ * may, does. */
 static void probe(struct fix *f, const struct launch *l, uint32_t kernel, uint8_t *params,
                   struct ws_ptx_ctl ctl)
 {
@@ -345,7 +347,8 @@ static void probe(struct fix *f, const struct launch *l, uint32_t kernel, uint8_
         assert_true(f->control->ticket >= 1);
 }
 
-/* All that is mapped is the client's, but for the ranges themselves; the fast range is any of them. */
+/* All that is mapped is the client's, but for the ranges themselves; the fast range is any of
+ * them. */
 static void fence_params(struct fix *f, uint8_t *ret)
 {
     if (!f->ranges) {
@@ -430,7 +433,8 @@ static enum ws_dev_error launch_rewritten(struct fix *f, const struct launch *l,
     return f->error;
 }
 
-/* The work is one member's of three, which one is random; blocks of the others are dealt, and have nothing to do. */
+/* The work is one member's of three, which one is random; blocks of the others are dealt, and have
+ * nothing to do. */
 static enum ws_dev_error launch_fused(struct fix *f, const struct launch *l, uint32_t kernel,
                                       const struct ws_ptx_fused *made, const uint32_t grid[3])
 {

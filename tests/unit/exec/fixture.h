@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the interpreter's tests share: a module, memory at addresses of its own, launches. Errors end the test. */
+/* What the interpreter's tests share: a module, memory at addresses of its own, launches. Errors
+ * end the test. */
 #ifndef WS_TESTS_UNIT_EXEC_FIXTURE_H
 #define WS_TESTS_UNIT_EXEC_FIXTURE_H
 
@@ -25,16 +26,17 @@ struct fix {
     char text[192];
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
     uint32_t local_bytes_max, step;
-    /* Kernels run rewritten (ptx/passes/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks for it and they can be; stopped and gone on
-     * with at random. fence-slice…: fenced before; fence: only fenced. */
+    /* Kernels run rewritten (ptx/passes/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks
+     * for it and they can be; stopped and gone on with at random. fence-slice…: fenced before;
+     * fence: only fenced. */
     enum ws_ptx_rewrite rewrite; /* WS_REWRITE_NONE: as they are */
     struct fix_control {
         uint32_t ticket, flag, mask[8];
     } * control;
     uint64_t control_va, control_random;
     uint64_t rewritten_n, resumed_n;
-    bool
-        fence; /* accesses are checked before they are made: WS_FIX_REWRITE=fence, fence-ticket, … */
+    /* accesses are checked before they are made: WS_FIX_REWRITE=fence, fence-ticket, … */
+    bool fence;
     struct fix_ranges {
         uint64_t fault[2];
         uint32_t n, reserved;
@@ -49,8 +51,9 @@ struct fix {
         struct ws_ptx_fused made;
     } * fused;
     unsigned n_fused;
-    /* WS_FIX_TEXTURE=1: texture instructions are replaced (ws_ptx_texture()), before anything else. Each launch is made of the original as
-     * well: what succeeds there must succeed here, and leave the same memory, bit for bit. */
+    /* WS_FIX_TEXTURE=1: texture instructions are replaced (ws_ptx_texture()), before anything else.
+     * Each launch is made of the original as well: what succeeds there must succeed here, and leave
+     * the same memory, bit for bit. */
     bool texture, unordered; /* unordered: threads store to one place; memory is not compared */
     struct ws_ptx_module *plain_m;
     struct ws_code *plain;
@@ -69,7 +72,8 @@ void fix_deinit(struct fix *f);
 /* A fixture for cmocka's tests, and its end. */
 int fix_setup(void **state);
 int fix_teardown(void **state);
-/* Parses and decodes. Return: what ws_code_new() returned, or ws_ptx_parse() if that failed; diags say why. */
+/* Parses and decodes. Return: what ws_code_new() returned, or ws_ptx_parse() if that failed; diags
+ * say why. */
 int fix_load(struct fix *f, const char *ptx);
 /* fix_load() that must succeed. */
 void fix_must_load(struct fix *f, const char *ptx);

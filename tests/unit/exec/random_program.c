@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* random_program.h: a tree of statements and expressions, a printer, an evaluator.
  *
- * What a program may do is chosen so that its result is one and the same in whatever order threads run: memory is a thread's own, or
- * read between barriers, or changed by operations that commute; warp-wide operations name the lanes that reach them. The mask of those
- * lanes is kept by the program itself (a vote before each branch, as careful CUDA code has it): a region with a mask may hold
- * warp-wide operations, one without may not, and barriers stand only where all threads of the block come by. */
+ * What a program may do is chosen so that its result is one and the same in whatever order threads
+ * run: memory is a thread's own, or read between barriers, or changed by operations that commute;
+ * warp-wide operations name the lanes that reach them. The mask of those lanes is kept by the
+ * program itself (a vote before each branch, as careful CUDA code has it): a region with a mask may
+ * hold warp-wide operations, one without may not, and barriers stand only where all threads of the
+ * block come by. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -695,7 +697,8 @@ static void print_shuffle(struct rnd_program *p, const struct stmt *s, int mask)
     put(p, "    selp.b32 %%r%u, %s, %s, %s;\n", s->reg, t[3].s, t[0].s, ok.s);
 }
 
-/* The same function from both arms, so that lanes come one after the other to the place where all must meet. */
+/* The same function from both arms, so that lanes come one after the other to the place where all
+ * must meet. */
 static void print_two_calls(struct rnd_program *p, const struct stmt *s, int mask)
 {
     struct name c = print_cond(p, &s->c), a = print_expr(p, s->a), b = print_expr(p, s->b);
@@ -952,7 +955,8 @@ static void print_regs(struct rnd_program *p)
     put(p, "    .reg .f32 %%f<%d>, %%g<%u>;\n    .reg .b16 %%h<%u>;\n", NF, p->n_g + 1, p->n_h + 1);
 }
 
-/* Declarations come before what is printed with them: the body is printed first and moved behind. */
+/* Declarations come before what is printed with them: the body is printed first and moved
+ * behind. */
 static void print_around(struct rnd_program *p, size_t from, const char *head, const char *prologue,
                          const char *tail)
 {
@@ -1270,7 +1274,8 @@ static uint64_t eval(const struct thread *t, const struct expr *e)
         return a ? wb : wc;
     case E_MIN64_S:
         return (int64_t)wa < (int64_t)wb ? wa : wb;
-    case E_CARRY: { /* the sum of the low words and the high words with its carry, changing places */
+    /* the sum of the low words and the high words with its carry, changing places */
+    case E_CARRY: {
         uint64_t low = (uint64_t)(uint32_t)wa + (uint32_t)wb;
         uint32_t high = (uint32_t)(wa >> 32) + (uint32_t)(wb >> 32) + (uint32_t)(low >> 32);
         return low << 32 | high;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Random structured kernels: made from a seed, printed as PTX, and evaluated in C thread by thread, without a word shared with the
- * interpreter that is tested with them. */
+/* Random structured kernels: made from a seed, printed as PTX, and evaluated in C thread by thread,
+ * without a word shared with the interpreter that is tested with them. */
 #ifndef WS_TESTS_UNIT_EXEC_RANDOM_PROGRAM_H
 #define WS_TESTS_UNIT_EXEC_RANDOM_PROGRAM_H
 
@@ -11,8 +11,8 @@ enum {
     RND_OUT_BYTES = 80, /* what a thread leaves: 8 words, 4 double words, 4 floats */
     RND_OWN_BYTES = 64, /* memory that only one thread touches */
     RND_IN_BYTES = 4096,
-    RND_CELLS =
-        64, /* words that all threads of the grid work on, with operations whose order does not matter */
+    /* words that all threads of the grid work on, with operations whose order does not matter */
+    RND_CELLS = 64,
 };
 struct rnd_program;
 struct rnd_memory {

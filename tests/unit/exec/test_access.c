@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the lanes of a warp access memory: every pattern of addresses (the same, neighbouring, ascending, descending, scattered near
- * and far), width and set of active lanes, guarded or branched around, against C: what is read and written, how many sectors of 32
- * bytes that was, and that one byte too far is a fault of the lane that did it, and of no idle one. In every vector build. */
+/* Where the lanes of a warp access memory: every pattern of addresses (the same, neighbouring,
+ * ascending, descending, scattered near and far), width and set of active lanes, guarded or
+ * branched around, against C: what is read and written, how many sectors of 32 bytes that was, and
+ * that one byte too far is a fault of the lane that did it, and of no idle one. In every vector
+ * build. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,7 +185,8 @@ static void test_patterns(void **state)
             }
 }
 
-/* The last element is there, one element more is not, nor is one byte off; lanes that are idle may hold any address. */
+/* The last element is there, one element more is not, nor is one byte off; lanes that are idle may
+ * hold any address. */
 static void test_bounds(void **state)
 {
     struct fix *f = *state;

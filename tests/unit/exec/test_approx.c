@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The approximations (.approx, .full) within the errors that the PTX ISA states in 9.7.3 and 9.7.4, over a million floats spread
- * evenly among all bit patterns, against long double; and their special values, exactly. Every vector build. */
+/* The approximations (.approx, .full) within the errors that the PTX ISA states in 9.7.3 and 9.7.4,
+ * over a million floats spread evenly among all bit patterns, against long double; and their
+ * special values, exactly. Every vector build. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -206,7 +207,8 @@ static void test_within_the_stated_error(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* Special values of the approximations that work on the high half of a double (9.7.3.12, 9.7.3.17). */
+/* Special values of the approximations that work on the high half of a double (9.7.3.12,
+ * 9.7.3.17). */
 static void test_special_doubles(void **state)
 {
     static const struct {

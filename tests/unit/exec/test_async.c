@@ -11,7 +11,8 @@
 
 #include "tests/unit/exec/fixture.h"
 
-/* k(out, in): %t is tid, %o + 4 tid is out[tid] (in %p); s: 2048 bytes of shared memory, b: two mbarriers. */
+/* k(out, in): %t is tid, %o + 4 tid is out[tid] (in %p); s: 2048 bytes of shared memory, b: two
+ * mbarriers. */
 #define KERNEL(body)                                                                               \
     ".version 8.6\n.target sm_90\n.address_size 64\n"                                              \
     ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                                      \
@@ -58,7 +59,8 @@ static void test_phases(void **state)
         assert_int_equal(out[t], 3 * ((t + 1) % 96) + 3000);
 }
 
-/* One producer copies in bulk and says how many bytes are to come; the consumers wait for the phase. */
+/* One producer copies in bulk and says how many bytes are to come; the consumers wait for the
+ * phase. */
 static void test_bulk_copy(void **state)
 {
     uint32_t *out =
@@ -158,7 +160,8 @@ static void test_copies_arrive(void **state)
         assert_int_equal(out[t], 1000 + (t ^ 63));
 }
 
-/* 16 words of shared memory reduced into global ones, and into shared ones with an mbarrier told. */
+/* 16 words of shared memory reduced into global ones, and into shared ones with an mbarrier
+ * told. */
 static void test_bulk_reductions(void **state)
 {
     static const struct {
@@ -174,7 +177,8 @@ static void test_bulk_reductions(void **state)
         struct fix f;
         char ptx[2048], body[1024];
         fix_init(&f);
-        /* a word of 5 in out, of 12 in shared memory; as floats, as the low words of 64 bits, as two halves 1.0 and 2.0 */
+        /* a word of 5 in out, of 12 in shared memory; as floats, as the low words of 64 bits, as
+         * two halves 1.0 and 2.0 */
         snprintf(body, sizeof(body),
                  "mov.u32 %%r0, s; mad.lo.u32 %%r1, %%t, 4, %%r0; and.b32 %%r4, %%t, %d; mov.u32 "
                  "%%r2, %s; mov.u32 %%r3, %s;\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A fenced kernel reads and writes what is its client's, to the byte, and nothing else: the neighbour's memory is mapped, so that
- * only the fence stands before it. */
+/* A fenced kernel reads and writes what is its client's, to the byte, and nothing else: the
+ * neighbour's memory is mapped, so that only the fence stands before it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,8 @@ static const char functions_text[] =
     "ld.param.u64 %a, [a]; ld.global.u32 %v, [%a]; st.local.u32 [there+4], %v; ld.local.u32 %v, "
     "[there+4]; st.param.b32 [r], %v; ret; }\n";
 
-/* Runs @body fenced: %rd1 is @address, %r1 the thread. Only [mine, mine + @bytes) is the client's. Return: the fault noted, or 0. */
+/* Runs @body fenced: %rd1 is @address, %r1 the thread. Only [mine, mine + @bytes) is the client's.
+ * Return: the fault noted, or 0. */
 static uint64_t run_with(struct world *w, const char *more, const char *body, uint64_t address,
                          uint64_t bytes)
 {
@@ -283,8 +284,8 @@ static void the_rest_ends(void **state)
                      w->other);
 }
 
-/* A fenced kernel in a loop of blocks: whichever thread goes outside, and wherever the others wait for each other, all end, and what
- * comes next can still be done. */
+/* A fenced kernel in a loop of blocks: whichever thread goes outside, and wherever the others wait
+ * for each other, all end, and what comes next can still be done. */
 static void faults_in_the_loop(void **state)
 {
     struct world *w = *state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Control flow, barriers, exchange between lanes, calls, memory spaces, faults: small kernels with known answers, in every
- * vector build that the processor has. */
+/* Control flow, barriers, exchange between lanes, calls, memory spaces, faults: small kernels with
+ * known answers, in every vector build that the processor has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -637,7 +637,8 @@ static int group_setup(void **state)
     return 0;
 }
 
-/* Lanes 0 to 6 wait in f for lane 7, which exits last; meanwhile the others come to the same place for another meeting. */
+/* Lanes 0 to 6 wait in f for lane 7, which exits last; meanwhile the others come to the same place
+ * for another meeting. */
 static void test_two_meetings_at_one_place(void **state)
 {
     uint32_t *out =

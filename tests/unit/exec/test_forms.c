@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every legal form of every instruction is either executed or refused by name: tests/ptx/forms.txt lists them as templates, which
- * are expanded here, each put into a kernel of its own, read and decoded. What decodes is run by test_ops.c and its kin. */
+/* Every legal form of every instruction is either executed or refused by name: tests/ptx/forms.txt
+ * lists them as templates, which are expanded here, each put into a kernel of its own, read and
+ * decoded. What decodes is run by test_ops.c and its kin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,8 @@ static void check_form(struct forms *s, const char *insn, bool refuse)
     fix_deinit(&s->f);
 }
 
-/* Expands the first group of alternatives in what is left of the template, and goes on behind it. */
+/* Expands the first group of alternatives in what is left of the template, and goes on behind
+ * it. */
 static void expand(struct forms *s, const char *t, char *out, size_t n, bool refuse)
 {
     for (; *t && *t != '{'; t++) {

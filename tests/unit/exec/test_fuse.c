@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Unlike kernels in one launch: each gives what it gives alone. Block shapes, grids, parameters and shared memory differ. */
+/* Unlike kernels in one launch: each gives what it gives alone. Block shapes, grids, parameters and
+ * shared memory differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,10 @@
 #include "base/macros.h"
 #include "tests/unit/exec/fixture.h"
 
-/* sums: each block adds its threads' numbers by a tree in shared memory: out[block] = scale * n (n - 1) / 2.
- * plane: out[((bz * gy + by) * gx + bx) * threads + thread] = thread's x, y, z in decimal places, after a barrier and a turn through
- *        shared memory.
+/* sums: each block adds its threads' numbers by a tree in shared memory:
+ *       out[block] = scale * n (n - 1) / 2.
+ * plane: out[((bz * gy + by) * gx + bx) * threads + thread] = thread's x, y, z in decimal places,
+ *        after a barrier and a turn through shared memory.
  * byte: one byte parameter, so that the next member's parameters want a gap. */
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"

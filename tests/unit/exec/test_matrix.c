@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Warp-wide matrices against products computed here: wmma for every shape, format and layout; mma with fragments packed as the
- * PTX ISA's figures have them (9.7.14); ldmatrix, stmatrix, movmatrix with known answers. Elements are small integers, so
- * that products and sums are exact in every format. */
+/* Warp-wide matrices against products computed here: wmma for every shape, format and layout; mma
+ * with fragments packed as the PTX ISA's figures have them (9.7.14); ldmatrix, stmatrix, movmatrix
+ * with known answers. Elements are small integers, so that products and sums are exact in every
+ * format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -458,7 +459,8 @@ static void test_saturation(void **state)
     }
 }
 
-/* Shared memory holds 0, 1, 2, … as halves: four tiles of 8 x 8, row r of tile t at byte 128 t + 16 r. */
+/* Shared memory holds 0, 1, 2, … as halves: four tiles of 8 x 8, row r of tile t at byte 128 t + 16
+ * r. */
 #define TILES(body)                                                                                \
     ".version 7.8\n.target sm_90\n.address_size 64\n"                                              \
     ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<8>, %t, %u, %w; .reg .b64 %p, %o;\n"      \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loads, stores and atomics of every width: 128 bits, wide vectors, extension into wider registers, vector and half atomics;
- * special registers. Small kernels with known answers. */
+/* Loads, stores and atomics of every width: 128 bits, wide vectors, extension into wider registers,
+ * vector and half atomics; special registers. Small kernels with known answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,8 +191,9 @@ static void test_atomics_of_128_bits(void **state)
     struct state *s = *state;
     memset(s->h, 0, 4096);
     run(s,
+        /* lanes in order: each gets what the one before left */
         "cvt.u64.u32 %x1, %r0; not.b64 %x2, %x1; mov.b128 %q0, {%x1, %x2};\n"
-        "atom.global.exch.b128 %q1, [%x0], %q0;\n" /* lanes in order: each gets what the one before left */
+        "atom.global.exch.b128 %q1, [%x0], %q0;\n"
         "mov.b128 {%x3, %x4}, %q1; mul.wide.u32 %x5, %r0, 16; add.u64 %x5, %x0, %x5; "
         "st.global.v2.u64 [%x5+1024], {%x3, %x4};\n"
         /* counts up by compare and swap in shared memory, one lane after another */
@@ -273,8 +274,8 @@ static void test_special_registers(void **state)
     }
 }
 
-/* Cooperative groups' tiles of several warps meet in reserved shared memory: it is there, apart from the program's, and zero when
- * each block starts. */
+/* Cooperative groups' tiles of several warps meet in reserved shared memory: it is there, apart
+ * from the program's, and zero when each block starts. */
 static void test_reserved_shared_memory(void **state)
 {
     struct state *s = *state;

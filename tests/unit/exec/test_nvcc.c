@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Kernels as nvcc compiles them (tests/ptx_run/kernels.cu, three ways) against the same work in C. */
+/* Kernels as nvcc compiles them (tests/ptx_run/kernels.cu, three ways) against the same work in
+ * C. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every arithmetic opcode against a reference in C: all pairs of edge values, then random ones, in every vector build that the
- * processor has, whose results must be the same bits. A row is one PTX text with $d $a $b $c, the C types of these, the value
- * that must come out, and how exactly (EXACT, or how far a float may be off in units of the last place). */
+/* Every arithmetic opcode against a reference in C: all pairs of edge values, then random ones, in
+ * every vector build that the processor has, whose results must be the same bits. A row is one PTX
+ * text with $d $a $b $c, the C types of these, the value that must come out, and how exactly
+ * (EXACT, or how far a float may be off in units of the last place). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Random kernels (random_program.h) in the interpreter, for each vector width, with blocks one after the other, several at once in
- * short turns, and on two host threads, against their evaluation in C.
+/* Random kernels (random_program.h) in the interpreter, for each vector width, with blocks one
+ * after the other, several at once in short turns, and on two host threads, against their
+ * evaluation in C.
  * WS_RANDOM_FIRST and WS_RANDOM_COUNT choose other seeds than the few of every test run. */
 #include <setjmp.h>
 #include <pthread.h>

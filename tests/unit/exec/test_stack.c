@@ -111,8 +111,10 @@ static void test_vector_registers(void **state)
     }
 }
 
+/* f(n) = (n ? f(n - 1) : 0) * 2 + a + b of its own vector, plus what lies in its own piece of
+ * stack */
 static void test_recursion_keeps_vectors_and_stacks(void **state)
-{ /* f(n) = (n ? f(n - 1) : 0) * 2 + a + b of its own vector, plus what lies in its own piece of stack */
+{
     uint32_t *out =
         run(*state,
             HEAD ".func (.param .b32 ret) f(.param .b32 n)\n{\n.reg .v2 .u32 %v; .reg .b32 %r<9>; "

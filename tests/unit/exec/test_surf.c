@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Surface loads, stores and reductions against a model in C: a byte array with the same layout, and the three ways of what is
- * outside (.trap, .clamp, .zero). After stores all of the memory is compared, so a stray byte shows. */
+/* Surface loads, stores and reductions against a model in C: a byte array with the same layout, and
+ * the three ways of what is outside (.trap, .clamp, .zero). After stores all of the memory is
+ * compared, so a stray byte shows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -185,7 +186,8 @@ static void test_loads_and_stores(void **state)
     each_isa(loads_and_stores);
 }
 
-/* Every thread has a place of its own: rows of a 2-D surface filled, read back through a texture of the same memory. */
+/* Every thread has a place of its own: rows of a 2-D surface filled, read back through a texture of
+ * the same memory. */
 static void test_store_then_texture(void **state)
 {
     (void)state;

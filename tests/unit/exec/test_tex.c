@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texture fetches against a reference in C: the formulas of the CUDA C++ Programming Guide ("Texture Fetching"), in double
- * precision, one texel at a time. Random shapes, formats, address modes and filters; random coordinates and edge ones; every
- * vector build that the processor has. Coordinates of power-of-two textures are multiples of 1/1024 of a texel, so that the
- * result is exact but for the rounding of sums; others are allowed one step of the weights (1/256). */
+/* Texture fetches against a reference in C: the formulas of the CUDA C++ Programming Guide
+ * ("Texture Fetching"), in double precision, one texel at a time. Random shapes, formats, address
+ * modes and filters; random coordinates and edge ones; every vector build that the processor has.
+ * Coordinates of power-of-two textures are multiples of 1/1024 of a texel, so that the result is
+ * exact but for the rounding of sums; others are allowed one step of the weights (1/256). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +75,8 @@ static double ref_texel(const struct tx *t, unsigned level, int64_t i, int64_t j
     }
 }
 
-/* A coordinate in texels, folded as the guide says; indices outside are dealt with texel by texel. */
+/* A coordinate in texels, folded as the guide says; indices outside are dealt with texel by
+ * texel. */
 static double ref_fold(const struct ws_texture *h, int dim, double x, uint32_t n)
 {
     if (!(h->flags & WS_TEX_NORMALIZED_COORDS))
@@ -280,7 +282,8 @@ static void random_texture(struct tx *t, const struct geom *g, bool pow2, unsign
     fill_texels(t);
 }
 
-/* A coordinate around [0, n) texels, exact in binary if pow2; else inside of a texel, away from edges. */
+/* A coordinate around [0, n) texels, exact in binary if pow2; else inside of a texel, away from
+ * edges. */
 static float random_coord(const struct ws_texture *h, uint32_t n, bool pow2)
 {
     double x =
@@ -347,7 +350,8 @@ static void test_fetches(void **state)
     each_isa(fetches);
 }
 
-/* Coordinates that no program should use, and no program may be hurt by; and the ones at the very edges. */
+/* Coordinates that no program should use, and no program may be hurt by; and the ones at the very
+ * edges. */
 static void test_odd_coordinates(void **state)
 {
     (void)state;
@@ -515,7 +519,8 @@ static void test_cubes(void **state)
     each_isa(cubes);
 }
 
-/* Across an edge nothing jumps: both sides mix the same texels. Without seamless filtering they do not. */
+/* Across an edge nothing jumps: both sides mix the same texels. Without seamless filtering they do
+ * not. */
 static void test_seamless_cube(void **state)
 {
     (void)state;
@@ -923,8 +928,8 @@ static void test_refused(void **state)
     fix_deinit(&t.f);
 }
 
-/* What is looked at where instructions are replaced, and by what address it shows (ptx/passes/sampler.h); NULL: only that nothing worse
- * happens than a fault. */
+/* What is looked at where instructions are replaced, and by what address it shows
+ * (ptx/passes/sampler.h); NULL: only that nothing worse happens than a fault. */
 static const char *hostile_replaced(const char *what, uint64_t handle, const char *reason)
 {
     static const char *const shows[][2] = {{"is of no texture", "xfffffffffffff008"},
@@ -946,7 +951,8 @@ static const char *hostile_replaced(const char *what, uint64_t handle, const cha
     return NULL;
 }
 
-/* Headers that a program may have damaged: each faults with the documented kind, and none gets further. */
+/* Headers that a program may have damaged: each faults with the documented kind, and none gets
+ * further. */
 static void hostile_at(struct tx *t, const char *what, uint64_t handle, const char *reason)
 {
     uint64_t params[4] = {handle, t->in, t->out, t->sampler};

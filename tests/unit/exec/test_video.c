@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Video instructions against the PTX ISA's own description of them, step by step in 128-bit integers: random modifiers,
- * selectors and masks; random operands and edges. Each kernel holds 16 instructions of one kind. */
+/* Video instructions against the PTX ISA's own description of them, step by step in 128-bit
+ * integers: random modifiers, selectors and masks; random operands and edges. Each kernel holds 16
+ * instructions of one kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

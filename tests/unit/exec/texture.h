@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the tests of textures, surfaces and video instructions share: a kernel around one instruction, a texture in memory. */
+/* What the tests of textures, surfaces and video instructions share: a kernel around one
+ * instruction, a texture in memory. */
 #ifndef WS_TESTS_UNIT_EXEC_TEXTURE_H
 #define WS_TESTS_UNIT_EXEC_TEXTURE_H
 
@@ -102,7 +103,8 @@ static inline float f_of(uint32_t v)
     return f;
 }
 
-/* Fewer of many where instructions are replaced, which takes much longer; tests/unit/exec/textured.sh. */
+/* Fewer of many where instructions are replaced, which takes much longer;
+ * tests/unit/exec/textured.sh. */
 static inline bool replaced(void)
 {
     return getenv("WS_FIX_TEXTURE") != NULL;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The interpreter's tests of textures and surfaces again, with these instructions replaced by what they compute (ptx/passes/texture.c), alone and
-# with what a real GPU's device puts around them. The tests' references are formulas in C; beside them each launch is compared with the
-# original's, bit for bit.
+# The interpreter's tests of textures and surfaces again, with these instructions replaced by what
+# they compute (ptx/passes/texture.c), alone and with what a real GPU's device puts around them. The
+# tests' references are formulas in C; beside them each launch is compared with the original's, bit
+# for bit.
 set -eu
 src=${srcdir:-$(dirname "$0")/../..}
 n=0
@@ -17,7 +18,8 @@ for kind in none fence fence-persistent; do
 done
 echo "$n launches left the same memory"
 [ "$n" -ge 300 ] || { echo "too few: were they replaced at all?"; exit 1; }
-# The text of the functions is made of their source by a compiler that isn't everywhere: of the source as it stands?
+# The text of the functions is made of their source by a compiler that isn't everywhere: of the
+# source as it stands?
 stamp=$(cd "$src" && cat ptx/passes/sampler.cu ptx/passes/sampler.h base/texture.h | sha256sum | cut -d' ' -f1)
 grep -q "$stamp" "$src/ptx/passes/sampler.inc" || { echo "ptx/passes/sampler.inc is not of its sources as they are: tools/sampler.py nvcc"; exit 1; }
 # A real assembler, where there is one, takes it.

@@ -238,7 +238,8 @@ static void send_late(struct fake_daemon *d)
     d->is_late = false;
 }
 
-/* A notice of an error goes through ZeroMQ and arrives after what was sent later through the ring. */
+/* A notice of an error goes through ZeroMQ and arrives after what was sent later through the
+ * ring. */
 static void answer(struct fake_daemon *d, zmq_msg_t *id, Ws__ServerMessage *m)
 {
     uint8_t buf[WS_RING_MESSAGE_BYTES];
@@ -448,7 +449,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Keys for tcp, and where the frontend looks for its own. Without anybody who is asked, each client that has one may come. */
+/* Keys for tcp, and where the frontend looks for its own. Without anybody who is asked, each client
+ * that has one may come. */
 static void use_keys(struct fake_daemon *d)
 {
     char public_key[41], secret_key[41], own_public[41], own_secret[41], path[96];

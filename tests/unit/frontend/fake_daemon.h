@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A daemon in miniature for the frontend's tests: a thread that speaks the protocol, keeps "device memory" in this process and
- * does every command at once. What it does wrong is chosen by its options. */
+/* A daemon in miniature for the frontend's tests: a thread that speaks the protocol, keeps "device
+ * memory" in this process and does every command at once. What it does wrong is chosen by its
+ * options. */
 #ifndef WS_TESTS_UNIT_FRONTEND_FAKE_DAEMON_H
 #define WS_TESTS_UNIT_FRONTEND_FAKE_DAEMON_H
 

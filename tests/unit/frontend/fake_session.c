@@ -8,7 +8,8 @@
 
 struct fake fake;
 
-/* Every module has these: kernel k(char, double, int) of 20 bytes, kernel empty(), variable v of 64 bytes. */
+/* Every module has these: kernel k(char, double, int) of 20 bytes, kernel empty(), variable v of 64
+ * bytes. */
 static uint32_t k_offsets[] = {0, 8, 16}, k_sizes[] = {1, 8, 4};
 static Ws__Kernel kernels[2];
 struct ws_session_function {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A session without a daemon, linked in the session's place: two devices, memory that is only numbers, and a record of what the
- * façades asked for. */
+/* A session without a daemon, linked in the session's place: two devices, memory that is only
+ * numbers, and a record of what the façades asked for. */
 #ifndef WS_TESTS_UNIT_FRONTEND_FAKE_SESSION_H
 #define WS_TESTS_UNIT_FRONTEND_FAKE_SESSION_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* façades: registration, handles, last errors, arguments of launches, contexts, what each call asks of the session. Runtime and
- * driver functions are declared as programs know them, by their parameters. */
+/* façades: registration, handles, last errors, arguments of launches, contexts, what each call asks
+ * of the session. Runtime and driver functions are declared as programs know them, by their
+ * parameters. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,7 +200,8 @@ static void test_unregistered_code_is_gone(void **state)
     f->fatbin = NULL;
 }
 
-/* A library loaded where another was: the later registration counts, and the first's end doesn't take it away. */
+/* A library loaded where another was: the later registration counts, and the first's end doesn't
+ * take it away. */
 static void test_same_host_address_twice(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of entry points: order, look-up by name and by version, and that what is not done can be called with anything. */
+/* The table of entry points: order, look-up by name and by version, and that what is not done can
+ * be called with anything. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Arrays and textures of the façades: which header CUDA's descriptions make, what is refused, whose what is and when it goes; and
- * the cutting of boxes into pieces. */
+/* Arrays and textures of the façades: which header CUDA's descriptions make, what is refused, whose
+ * what is and when it goes; and the cutting of boxes into pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Graphs and their plans, with a session that only records: whatever the graph, each edge must be kept by the order on a branch
- * and by waits, and the end must come behind all. */
+/* Graphs and their plans, with a session that only records: whatever the graph, each edge must be
+ * kept by the order on a branch and by waits, and the end must come behind all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@ static int setup(void **state)
     return 0;
 }
 
-/* What the plan keeps in order: before[i] has bit k if step k is done before step i starts. Only branches and waits count. */
+/* What the plan keeps in order: before[i] has bit k if step k is done before step i starts. Only
+ * branches and waits count. */
 static bool before[MAX_STEPS][MAX_STEPS];
 
 static void find_order(const struct ws_plan *p)
@@ -127,7 +128,8 @@ static void test_chain_needs_no_event(void **state)
     ws_graph_free(g);
 }
 
-/* @wide branches between a node and another: as many branches, and one wait for each that isn't branch 0. */
+/* @wide branches between a node and another: as many branches, and one wait for each that isn't
+ *   branch 0. */
 static void test_branches_are_parallel(void **state)
 {
     enum { WIDE = 8 };

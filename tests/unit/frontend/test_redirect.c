@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Redirect, tried on this program itself: it carries functions named and shaped like those of a statically linked CUDA runtime.
- * And the ELF reader on damaged files. */
+/* Redirect, tried on this program itself: it carries functions named and shaped like those of a
+ * statically linked CUDA runtime. And the ELF reader on damaged files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -20,8 +20,9 @@
 #include "frontend/interpose/redirect.h"
 #include "frontend/interpose/toolkit.h"
 
-/* The shapes that nvcc's runtime has, and worse. Each returns 1. In pages of their own: what rewrites them is here for once part
- * of the same program, and pages being rewritten can't be executed. */
+/* The shapes that nvcc's runtime has, and worse. Each returns 1. In pages of their own: what
+ * rewrites them is here for once part of the same program, and pages being rewritten can't be
+ * executed. */
 __asm__(".section .text.cuda, \"ax\", @progbits\n"
         ".p2align 12\n"
         ".macro function name\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* protocol/ring: what is sent two ways arrives in order, whatever the delays; lies are refused; a fork does not inherit it. */
+/* protocol/ring: what is sent two ways arrives in order, whatever the delays; lies are refused; a
+ * fork does not inherit it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Session and channel against a daemon in miniature. The session is one for each process, so each case runs in a child of its
- * own, forked before any thread exists; an alarm ends one that hangs. */
+/* Session and channel against a daemon in miniature. The session is one for each process, so each
+ * case runs in a child of its own, forked before any thread exists; an alarm ends one that
+ * hangs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -160,7 +161,8 @@ static void copies(struct fake_daemon *d)
     CHECK(d->bad_seq == 0);
 }
 
-/* Boxes of rows, packed and not, by every road; gaps stay as they were. Small frames and chunks cut inside rows and slices. */
+/* Boxes of rows, packed and not, by every road; gaps stay as they were. Small frames and chunks cut
+ * inside rows and slices. */
 static void boxes(struct fake_daemon *d)
 {
     static const struct {
@@ -442,7 +444,8 @@ static void test_errors_of_asynchronous_work(void **state)
     run_case(sticky, (struct fake_daemon){0}, NULL);
 }
 
-/* What it does waits for nothing. A busy machine may stop any thread for a while, but not every time. */
+/* What it does waits for nothing. A busy machine may stop any thread for a while, but not every
+ * time. */
 static bool takes_less(uint64_t ns, void (*what)(void))
 {
     for (int i = 0; i < 100; i++) {
@@ -756,14 +759,15 @@ static void test_exit(void **state)
     run_case(ends, (struct fake_daemon){0}, NULL);
 }
 
-/* ZeroMQ is not instrumented. And ThreadSanitizer can't start threads in the child of a process that has some. */
+/* ZeroMQ is not instrumented. And ThreadSanitizer can't start threads in the child of a process
+ * that has some. */
 WS_EXPORT const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "ignore_noninstrumented_modules=1";
 }
-/* AddressSanitizer's allocator may be locked by another thread at the fork, and stays so in the child: seen as a hang. The plain
- * build runs the case. */
+/* AddressSanitizer's allocator may be locked by another thread at the fork, and stays so in the
+ * child: seen as a hang. The plain build runs the case. */
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #define FORK_BEFORE(f)
 #else

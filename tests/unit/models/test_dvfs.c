@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models: DVFS optima against an exhaustive search that uses no theorem, the paper's worked numbers, fits of samples made from known
- * parameters. */
+/* models: DVFS optima against an exhaustive search that uses no theorem, the paper's worked
+ * numbers, fits of samples made from known parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ static void curve(void **state)
     }
 }
 
-/* Mei et al., Table 3 (P0 100, gamma 0, c 200, t0 5, D 25; J1's printed 125.23 W is a solver that stopped short of the corner) and the
- * constants of Fig. 3. */
+/* Mei et al., Table 3 (P0 100, gamma 0, c 200, t0 5, D 25; J1's printed 125.23 W is a solver that
+ * stopped short of the corner) and the constants of Fig. 3. */
 static void worked_numbers(void **state)
 {
     static const struct {
@@ -70,7 +70,8 @@ struct box {
     double lo[3], hi[3];
 };
 
-/* The least energy over voltage, core and memory clock within the limit: a grid over all three, again and again around the best. */
+/* The least energy over voltage, core and memory clock within the limit: a grid over all three,
+ * again and again around the best. */
 static double brute(const struct ws_dvfs_task *task, const struct ws_dvfs_interval *iv,
                     double limit)
 {
@@ -134,7 +135,8 @@ static void beats_search(void **state)
     }
 }
 
-/* A limit below the unconstrained length is used up wholly; one below the shortest length is refused. */
+/* A limit below the unconstrained length is used up wholly; one below the shortest length is
+ * refused. */
 static void limits(void **state)
 {
     uint64_t s = 42;
@@ -225,7 +227,8 @@ static double residual(const double x[][3], const double *y, int n, const double
     return sum;
 }
 
-/* The solution meets the conditions of optimality: no gradient where w > 0, none downhill where w = 0. */
+/* The solution meets the conditions of optimality: no gradient where w > 0, none downhill where
+ * w = 0. */
 static void nnls_conditions(void **state)
 {
     enum { N = 8 };

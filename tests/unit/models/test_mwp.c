@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models: MWP-CWP, block dealing and mixes. Numbers are the ISCA 2009 paper's worked example, the consolidation paper's two
- * scenarios, and values worked out by hand beside them. */
+/* models: MWP-CWP, block dealing and mixes. Numbers are the ISCA 2009 paper's worked example, the
+ * consolidation paper's two scenarios, and values worked out by hand beside them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,8 @@ static void mixed_c1060(void **state)
     NEAR(r.time_us, r.total_cycles / 1296);
 }
 
-/* The disjunct of case 2 as recalled loses the factor N: fewer cycles than it takes to issue the instructions. */
+/* The disjunct of case 2 as recalled loses the factor N: fewer cycles than it takes to issue the
+ * instructions. */
 static void recalled_rule_is_below_issue_time(void **state)
 {
     const struct ws_mwp_kernel k = {128, 60, 2, 900, 4, 0, 1, 0};
@@ -209,14 +210,16 @@ static void additive_and_overlap(void **state)
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
     NEAR(d.blocks[0].end, 2);
     NEAR(d.makespan, 3);
-    /* 2 of which 1.5 issue, 3 of which 1: together 3 (2 · 1.5) and 3, as the second isn't held up */
+    /* 2 of which 1.5 issue, 3 of which 1: together 3 (2 · 1.5) and 3, as the second isn't held
+     * up */
     const struct ws_dispatch_kernel bounded[] = {{1, 2, 1.5, 0}, {1, 3, 1, 0}};
     in.model = WS_DISPATCH_BOUNDED;
     in.kernels = bounded;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
     NEAR(d.blocks[0].end, 3);
     NEAR(d.blocks[1].end, 3);
-    /* each alone would take the memory for all of its time: together everything takes twice as long */
+    /* each alone would take the memory for all of its time: together everything takes twice as
+     * long */
     const struct ws_dispatch_kernel hungry[] = {{1, 2, 0.1, 2}, {1, 2, 0.1, 2}};
     in.kernels = hungry;
     assert_int_equal(ws_dispatch_run(&d, &in, NULL), 0);
@@ -274,7 +277,8 @@ static void dispatch_keeps_all_work(void **state)
                     assert_true(d.blocks[b].end > d.blocks[b].start);
                     listed++;
                 }
-                /* an SM never idles before its list is empty, so it finishes when its work is done */
+                /* an SM never idles before its list is empty, so it finishes when its work is
+                 * done */
                 assert_true(fabs(d.sms[sm].finish - work) < 1e-6);
             }
             assert_int_equal(listed, 150);
@@ -328,7 +332,8 @@ static void type2(void **state)
     ws_mix_deinit(&m);
 }
 
-/* With one block resident at a time, an SM's blocks are repetitions: as long as one after the other (without memory, exactly). */
+/* With one block resident at a time, an SM's blocks are repetitions: as long as one after the other
+ * (without memory, exactly). */
 static void type2_repetitions(void **state)
 {
     struct ws_mix m = WS_MIX_NULL;

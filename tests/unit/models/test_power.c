@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models: least squares and the event-rate power model. Expectations come from systems whose answer is known beforehand. */
+/* models: least squares and the event-rate power model. Expectations come from systems whose answer
+ * is known beforehand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +108,8 @@ static void singular_fits(void **state)
 static void energies(void **state)
 {
     assert_true(ws_power_energy_j(100, 50, 2) == 300);
-    /* Two kernels, 60 W and 40 W above idle for 10 s alone, of which 10 W are there whatever runs; together in 12 s. */
+    /* Two kernels, 60 W and 40 W above idle for 10 s alone, of which 10 W are there whatever runs;
+     * together in 12 s. */
     const struct ws_power_alone parts[] = {{60, 10, 1}, {40, 10, 2}};
     assert_true(fabs(ws_power_mix_j(parts, 2, 10, 12) - (120 + 500 + 600)) < 1e-9);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models against the software GPU: the time of merged kernels, predicted from what each took alone. The device's timeline is the
- * measurement here; the models see only times of single kernels and how long their blocks keep issue slots and memory busy. */
+/* models against the software GPU: the time of merged kernels, predicted from what each took alone.
+ * The device's timeline is the measurement here; the models see only times of single kernels and
+ * how long their blocks keep issue slots and memory busy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +111,8 @@ static void pairs(struct fixture *x, bool memory, uint32_t most_blocks, double *
     *ret_worst = worst;
 }
 
-/* What the paper merges: kernels that leave SMs empty. What they take alone tells what a block takes. */
+/* What the paper merges: kernels that leave SMs empty. What they take alone tells what a block
+ * takes. */
 static void small_kernels(void **state)
 {
     double mean, worst;
@@ -123,7 +125,8 @@ static void small_kernels(void **state)
     assert_true(mean < 0.03); /* the worst: alone, one was held up by the memory already */
 }
 
-/* Kernels that fill the GPU alone: where issue slots or memory limited them, a block's own time can't be told from that. */
+/* Kernels that fill the GPU alone: where issue slots or memory limited them, a block's own time
+ * can't be told from that. */
 static void large_kernels(void **state)
 {
     double mean, worst;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* models: the store of profiles: what is put comes back, bad files and lines are refused, readers and a writer get along. */
+/* models: the store of profiles: what is put comes back, bad files and lines are refused, readers
+ * and a writer get along. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tests/unit/papers/json_text.h - the first line of a text as papers/sets/jsonl.h reads it. After cmocka.h. */
+/* tests/unit/papers/json_text.h - the first line of a text as papers/sets/jsonl.h reads it. After
+ * cmocka.h. */
 #ifndef WS_TESTS_UNIT_PAPERS_JSON_TEXT_H
 #define WS_TESTS_UNIT_PAPERS_JSON_TEXT_H
 

@@ -88,7 +88,8 @@ static void expect(const char *method, const struct ws_rta_set *s, bool ok, cons
     ws_rta_work_deinit(&w);
 }
 
-/* GCAPS paper, Table 2 and Fig. 5: fails with the CPU's priorities at the fourth task, passes with tasks 4 and 3 exchanged. */
+/* GCAPS paper, Table 2 and Fig. 5: fails with the CPU's priorities at the fourth task, passes with
+ * tasks 4 and 3 exchanged. */
 static void table_2(void **state)
 {
     static const struct row rows[] = {{9, 80, 0, false, {{2, 4}, {2, 2}}},
@@ -125,7 +126,8 @@ static void table_2(void **state)
     ws_rta_work_deinit(&w);
 }
 
-/* Table 5 from inputs solved from it; tsg_rr_busy's fifth cell says "Failed", which the released program doesn't. */
+/* Table 5 from inputs solved from it; tsg_rr_busy's fifth cell says "Failed", which the released
+ * program doesn't. */
 static void case_study(void **state)
 {
     static const struct row rows[] = {
@@ -164,13 +166,18 @@ static void cpu_only_core_mate(void **state)
     expect("tsg_rr_busy", &b.s, true, (double[]){60, 75});
 }
 
-/* Locks, by hand. Three tasks on two cores: t0 (core 0): C 2, one segment Gm 1, Ge 4; t1 (core 0): C 3, Gm 1, Ge 2; t2 (core 1): C 5,
- * Gm 2, Ge 8.
- * MPCP suspend. t0: 2+5 own, 10 one lower segment, boosted t1: up to 2 requests of Gm 1 = 2: 19. t1: 3+3, 10 below; t0's core part
- * 3·up((R+16)/50), its lock 5·up((R+14)/50): R = 16+3+5 = 24 → 24. t2: 5+10, locks of t0 and t1: 5·up((R+14)/50) + 3·up((R+21)/60)
- * = 15+8 = 23 → 23.
- * FMLP+ suspend. t0: 7, one request each of t1 (3) and t2 (10), boosted t1 2·1: 22. t1: 6 + 5 + 10 + 3·up((R+19)/50) = 24. t2:
- * 15 + 5 + 3 = 23. */
+/* Locks, by hand. Three tasks on two cores, each with one segment:
+ *   t0 (core 0): C 2, Gm 1, Ge 4
+ *   t1 (core 0): C 3, Gm 1, Ge 2
+ *   t2 (core 1): C 5, Gm 2, Ge 8
+ * MPCP suspend:
+ *   t0: 2+5 own, 10 one lower segment, boosted t1: up to 2 requests of Gm 1 = 2: 19
+ *   t1: 3+3, 10 below; t0's core part 3·up((R+16)/50), its lock 5·up((R+14)/50): R = 16+3+5 = 24
+ *   t2: 5+10, locks of t0 and t1: 5·up((R+14)/50) + 3·up((R+21)/60): R = 15+8 = 23
+ * FMLP+ suspend:
+ *   t0: 7, one request each of t1 (3) and t2 (10), boosted t1 2·1: 22
+ *   t1: 6 + 5 + 10 + 3·up((R+19)/50) = 24
+ *   t2: 15 + 5 + 3 = 23 */
 static void locks(void **state)
 {
     static const struct row rows[] = {
@@ -179,12 +186,14 @@ static void locks(void **state)
     build(&b, rows, 3);
     expect("mpcp_suspend", &b.s, true, (double[]){19, 24, 23});
     expect("fmlp_suspend", &b.s, true, (double[]){22, 24, 23});
-    /* Busy: a boosted core-mate holds the core through its GPU work, 2·3: and t0 takes C + G = 7 of it. */
+    /* Busy: a boosted core-mate holds the core through its GPU work, 2·3: and t0 takes C + G = 7 of
+     * it. */
     expect("mpcp_busy", &b.s, true, (double[]){23, 28, 23});
     expect("fmlp_busy", &b.s, true, (double[]){26, 28, 23});
 }
 
-/* Waits for a lock below: only as often as the one below can ask, and a best-effort task that has no deadline always can. */
+/* Waits for a lock below: only as often as the one below can ask, and a best-effort task that has
+ * no deadline always can. */
 static void lock_best_effort(void **state)
 {
     static const struct row rows[] = {{2, 50, 0, false, {{1, 4}, {1, 4}}},
@@ -198,8 +207,9 @@ static void lock_best_effort(void **state)
 
 /* ---- STGM ---- */
 
-/* A waits for B by sharing an SM, B for C by sharing another; A shares nothing with C (trap S1). Three cores, three SMs; the first
- * round fails for u, v profits more, then u: SMs {0,1}, {2,0}, {1}. */
+/* A waits for B by sharing an SM, B for C by sharing another; A shares nothing with C (trap S1).
+ * Three cores, three SMs; the first round fails for u, v profits more, then u: SMs {0,1}, {2,0},
+ * {1}. */
 static void chain(void **state)
 {
     struct ws_stgm_task tasks[] = {
@@ -231,9 +241,11 @@ static void chain(void **state)
     ws_stgm_work_deinit(&w);
 }
 
-/* One core, so that the lower one's copies and kernel stand in the higher one's way (traps S2, S3). t0 only computes, 100 in two CPU
- * segments; t1: hd 10, kernel 40, dh 20. Suspending: 2 · max(10, 20) as printed, 2 · 30 safe. Busy: once 70, both.
- * t1: 120 and one job of t0: 100, and as printed for busy (B_h) also the 70 that t0 waits for t1 itself. */
+/* One core, so that the lower one's copies and kernel stand in the higher one's way (traps S2, S3).
+ * t0 only computes, 100 in two CPU segments; t1: hd 10, kernel 40, dh 20. Suspending:
+ * 2 · max(10, 20) as printed, 2 · 30 safe. Busy: once 70, both.
+ * t1: 120 and one job of t0: 100, and as printed for busy (B_h) also the 70 that t0 waits for t1
+ * itself. */
 static void boosted(void **state)
 {
     struct ws_stgm_task tasks[] = {{1000, 1000, 100, 2, 0, 0}, {2000, 2000, 50, 2, 1, 0}};
@@ -422,7 +434,8 @@ static void endless(void **state)
     }
 }
 
-/* The largest times that are taken: sums and products stay in range (UBSan looks on), the verdict is right. */
+/* The largest times that are taken: sums and products stay in range (UBSan looks on), the verdict
+ * is right. */
 static void largest(void **state)
 {
     static const struct row rows[] = {{1, 2, 0, false, {{1, 1}}}, {1, 2, 0, false, {{1, 1}}}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tests the simulator of clusters and the policies that it runs. It fails if the paper's worked
- * example comes out differently, if a decision of a simulated day breaks a rule, or if a policy that
- * misbehaves or a wrong task is not reported. */
+ * example comes out differently, if a decision of a simulated day breaks a rule, or if a policy
+ * that misbehaves or a wrong task is not reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,9 @@
 #include "papers/sets/edl_study.h"
 #include "tests/unit/papers/json_text.h"
 
-/* ---- the worked example (Mei et al., Table 3 and Section 4.2): P0 100, gamma 0, c 200, t0 5, D 25, 30 W idle, 2 pairs a server ---- */
+/* ---- the worked example (Mei et al., Table 3 and Section 4.2) ----
+ *
+ * P0 100, gamma 0, c 200, t0 5, D 25, 30 W idle, 2 pairs a server. */
 
 static const struct ws_cluster_task table3[] = {
     {1, 0, 50, {100, 0, 200, 5, 25, 0}},    {2, 0, 36, {100, 0, 200, 5, 25, 1}},
@@ -204,7 +206,9 @@ static void options(void **state)
     }
 }
 
-/* ---- dynamic resource sleep, by hand: one pair a server, one task of t = 30 at 0 (default clocks), rho 2, slots of 1 ---- */
+/* ---- dynamic resource sleep ----
+ *
+ * By hand: one pair a server, one task of t = 30 at 0 (default clocks), rho 2, slots of 1. */
 
 static void sleep_by_hand(void **state)
 {
@@ -215,8 +219,9 @@ static void sleep_by_hand(void **state)
     struct ws_cluster_result r;
     struct ws_cluster_job j[3];
     char error[200];
-    /* Ends at 30.25, may sleep at 31 + 2 = 33, and does before the arrival of slot 33 is placed: it turns a server on again (0-33,
-     * 33-66, 100-133; 63.25 → 64 + 2 = 66, 130.25 → 131 + 2 = 133). */
+    /* Ends at 30.25, may sleep at 31 + 2 = 33, and does before the arrival of slot 33 is placed: it
+     * turns a server on again (0-33, 33-66, 100-133; 63.25 → 64 + 2 = 66, 130.25 →
+     * 131 + 2 = 133). */
     assert_int_equal(
         ws_cluster_run(&ws_cluster_paper, tasks, 3, &ws_policy_edl, o, j, &r, error, 200), 0);
     assert_int_equal(r.n_servers_on, 3);
@@ -238,7 +243,9 @@ static void sleep_by_hand(void **state)
     assert_true(fabs(r.e_turn_on - 180) < 1e-9);
 }
 
-/* ---- the live daemon's use: GPUs that are never off, jobs by their cost, a GPU that ends late ---- */
+/* ---- the live daemon's use ----
+ *
+ * There GPUs are never off, jobs go by their cost, and a GPU may end late. */
 
 static void live_snapshot(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tests the reading of task sets, random numbers, tables, and work on several threads. It fails if a
- * wrong line is not reported, or if results depend on the number of threads. */
+/* Tests the reading of task sets, random numbers, tables, and work on several threads. It fails if
+ * a wrong line is not reported, or if results depend on the number of threads. */
 #include "config.h"
 
 #include <math.h>

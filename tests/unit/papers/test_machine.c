@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tests the simulated machine of several GPUs. It fails if the energy of sBEET-mg's Examples 1 to 4 or
- * times computed by hand differ on either clock, with copies or preemption; if a policy that breaks
- * rules or wrong input is not reported; or if the generator, traces or shipped profiles change. */
+/* Tests the simulated machine of several GPUs. It fails if the energy of sBEET-mg's Examples 1 to 4
+ * or times computed by hand differ on either clock, with copies or preemption; if a policy that
+ * breaks rules or wrong input is not reported; or if the generator, traces or shipped profiles
+ * change. */
 #include "config.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ static void assert_near(double a, double b, double apart)
 
 /* ---- energy ---- */
 
-/* Example 1 by hand: 3 SMs of a T400 at 1.19 W, 3 idle at 0.652 W, 63.724 ms of 100; both GPUs' 8 W throughout. */
+/* Example 1 by hand: 3 SMs of a T400 at 1.19 W, 3 idle at 0.652 W, 63.724 ms of 100; both GPUs' 8 W
+ * throughout. */
 static void energy_by_hand(void **state)
 {
     (void)state;
@@ -80,7 +82,8 @@ static void note(void *arg, const struct ws_machine_event *e)
                                  ws_machine_event_name(e->kind), e->task);
 }
 
-/* One GPU of 4 SMs: 10 ms on 2 SMs and more, 20 on one; copies of 1 and 2 ms; 2 W per SM, idle 0.5, static 5. */
+/* One GPU of 4 SMs: 10 ms on 2 SMs and more, 20 on one; copies of 1 and 2 ms; 2 W per SM, idle 0.5,
+ * static 5. */
 struct world {
     struct ws_policy_gpu_type type;
     struct ws_policy_gpu gpu;
@@ -132,7 +135,8 @@ static void both_clocks(void **state)
     make_world(&w, 1);
     w.tasks[0].offset = 0.5;
     const struct ws_policy_ops *bcf = ws_policy_find("bcf");
-    /* Exact: 0.5 in, 1.5…11.5 on 2 SMs (its optimum), out until 13.5. While it copies the GPU is awake, all SMs idle: 2 W. */
+    /* Exact: 0.5 in, 1.5…11.5 on 2 SMs (its optimum), out until 13.5. While it copies the GPU is
+     * awake, all SMs idle: 2 W. */
     assert_int_equal(run(&w, bcf, 100, 0), 0);
     assert_string_equal(w.log.text, "0.5 release 0;0.5 start 0;13.5 done 0;");
     assert_near(w.r.energy, 100 * 5 + 10 * (2 * 2 + 2 * 0.5) + 3 * 2, 1e-9);
@@ -255,7 +259,8 @@ static void preemption(void **state)
     (void)state;
     struct world w;
     make_world(&w, 1);
-    /* Asked again at 5, 4 ms into the kernel: taken off (0.5), put back at 20 on one SM: 0.25 + 0.5, then 6/10 of 20 ms, and 2 out. */
+    /* Asked again at 5, 4 ms into the kernel: taken off (0.5), put back at 20 on one SM:
+     * 0.25 + 0.5, then 6/10 of 20 ms, and 2 out. */
     SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2, .at = 5}, {.kind = WS_DECIDE_PREEMPT},
            {.kind = WS_DECIDE_WAIT, .at = 20}, {.kind = WS_DECIDE_RESUME, .n_sm = 1});
     (void)s;
@@ -526,7 +531,8 @@ static void trace(void **state)
     assert_int_equal(ws_trace_end(&t), 0);
     fclose(f);
     ops->free(p);
-    /* It is JSON; kernels run from 1 to 11 ms on the slots and on two SMs each; job 2 missed; the two of 1000 are cut at 1005. */
+    /* It is JSON; kernels run from 1 to 11 ms on the slots and on two SMs each; job 2 missed; the
+     * two of 1000 are cut at 1005. */
     struct json_object *root = json_tokener_parse(text), *events, *e, *v;
     assert_non_null(root);
     assert_true(json_object_object_get_ex(root, "traceEvents", &events));

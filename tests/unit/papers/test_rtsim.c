@@ -26,7 +26,8 @@ struct row {
     bool best_effort;
 };
 
-/* Tasks with one segment each (none where it has no time), in decreasing priority, far apart releases. */
+/* Tasks with one segment each (none where it has no time), in decreasing priority, far apart
+ * releases. */
 static void make_set(struct ws_rtsim_set *s, const struct row *rows, int n, int64_t epsilon)
 {
     assert_int_equal(ws_rtsim_set_init(s, n), 0);
@@ -313,7 +314,8 @@ static void random_set(struct ws_random *r, struct ws_rtsim_set *s, bool plain)
 enum { CPU, CALL, GPU };
 struct naive {
     bool active;
-    int step; /* 3 for each segment (CPU with its CPU-side work, call, GPU), then the last CPU part */
+    /* 3 for each segment (CPU with its CPU-side work, call, GPU), then the last CPU part */
+    int step;
     int64_t left, release, next, worst;
 };
 
@@ -445,7 +447,8 @@ static void on_span(void *arg, enum ws_rtsim_span what, int core, int task, int6
     }
 }
 
-/* At most one real-time task in a run list, alone, and none of higher priority waits with it (checked by list against open). */
+/* At most one real-time task in a run list, alone, and none of higher priority waits with it
+ * (checked by list against open). */
 static void on_list(void *arg, int64_t now, const bool *listed)
 {
     struct watch *w = arg;
@@ -565,7 +568,8 @@ static void test_other_policy_object(void **state)
     assert_int_equal(worst[0], 35);
     assert_int_equal(worst[1], 40);
     ws_rtsim_set_deinit(&s);
-    /* GCAPS by the driver patch: a best-effort task that ends throws the other off, which then never ends. */
+    /* GCAPS by the driver patch: a best-effort task that ends throws the other off, which then
+     * never ends. */
     static const struct row be[] = {{.kernel = 10, .best_effort = true},
                                     {.core = 1, .kernel = 500, .best_effort = true}};
     make_set(&s, be, 2, 0);
@@ -582,7 +586,8 @@ static void test_other_policy_object(void **state)
 static void test_hunt(void **state)
 {
     (void)state;
-    /* Two core-mates and a remote one: the bound of GCAPS for 2 holds where the daemon hands on, not where programs call end. */
+    /* Two core-mates and a remote one: the bound of GCAPS for 2 holds where the daemon hands on,
+     * not where programs call end. */
     static const struct row rows[] = {{.cpu0 = 30},
                                       {.cpu0 = 2, .before = 3, .kernel = 10, .cpu1 = 2},
                                       {.core = 1, .cpu0 = 2, .before = 2, .kernel = 20, .cpu1 = 2}};
@@ -592,8 +597,8 @@ static void test_hunt(void **state)
     for (int i = 0; i < 3; i++)
         s.tasks[i].period = s.tasks[i].deadline = 100 + 50 * i;
     s.per_ms = 10;
-    /* GCAPS, suspend, by hand. 2: own 2+2+2+20 + 2e + 2e = 30; remote 1: ceil((R + R1 - 10)/150) (10 + 2e), R1 = 17+4+30 = 51:
-     * ceil((42 + 41)/150) = 1, so 30 + 12 = 42. */
+    /* GCAPS, suspend, by hand. 2: own 2+2+2+20 + 2e + 2e = 30; remote 1: ceil((R + R1 - 10)/150)
+     * (10 + 2e), R1 = 17+4+30 = 51: ceil((42 + 41)/150) = 1, so 30 + 12 = 42. */
     const int64_t bounds[] = {31, 51, 42};
     bool over[2];
     for (int h = 0; h < 2; h++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* policy: consolidate. A C1060 whose kernels are those of the paper's tables (times measured alone, energies from its average
- * powers), and one with instruction counts. */
+/* policy: consolidate. A C1060 whose kernels are those of the paper's tables (times measured alone,
+ * energies from its average powers), and one with instruction counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,12 +222,14 @@ static void template_limits(void **state)
     assert_int_equal(w->d.v[7].group, 1);
 }
 
-/* Table 2 (reject) and Table 3 (accept), with the paper's energies and its reading of the placement. */
+/* Table 2 (reject) and Table 3 (accept), with the paper's energies and its reading of the
+ * placement. */
 static void scenarios(void **state)
 {
     struct world *w = *state;
-    /* Alone 7.03 kJ in 19.5 s and 25.6 kJ in 62.4 s. Together 81.9 s: no time won, and by the dynamic energies that each
-     * brings the energy is the same to a rounding: the rest (33.5 measured) is what no model of the paper's sees. A tie rejects. */
+    /* Alone 7.03 kJ in 19.5 s and 25.6 kJ in 62.4 s. Together 81.9 s: no time won, and by the
+     * dynamic energies that each brings the energy is the same to a rounding: the rest (33.5
+     * measured) is what no model of the paper's sees. A tie rejects. */
     int e = add_task(w, "enc", 15, 19500, 7.03e6 / 19500, 1),
         m = add_task(w, "mc", 45, 62400, 25.6e6 / 62400, 1);
     add_jobs(w, e, 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where policies place a job whose data lies on one of two equal GPUs: there, while that is not worse; elsewhere where waiting takes longer than
- * the move. Without data, as their rules have it. Numbers by hand. */
+/* Where policies place a job whose data lies on one of two equal GPUs: there, while that is not
+ * worse; elsewhere where waiting takes longer than the move. Without data, as their rules have it.
+ * Numbers by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +170,8 @@ static void test_stays_where_its_data_is(void **state)
     }
 }
 
-/* Its GPU is taken for longer than the move takes: the other one. Those that know times wait where that is shorter. */
+/* Its GPU is taken for longer than the move takes: the other one. Those that know times wait where
+ * that is shorter. */
 static void test_moves_when_waiting_takes_longer(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Policies gcaps (and its printed forms), stgm, fifo and rr, decision by decision. A fixture carries decisions out as a daemon
- * would; what is expected follows from each policy's rule by hand. */
+/* Policies gcaps (and its printed forms), stgm, fifo and rr, decision by decision. A fixture
+ * carries decisions out as a daemon would; what is expected follows from each policy's rule by
+ * hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +160,8 @@ static void test_gcaps_preempts(void **state)
     unmake(&f);
 }
 
-/* Best effort shares; a real-time task takes all of it away and gives all of it back; an end of one leaves the others. */
+/* Best effort shares; a real-time task takes all of it away and gives all of it back; an end of one
+ * leaves the others. */
 static void test_gcaps_best_effort(void **state)
 {
     (void)state;

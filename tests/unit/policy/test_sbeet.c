@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The sBEET family: energy-optimal SM counts and rankings of the facts, Alg. 1, each branch of the migration with numbers worked out by
- * hand, forms, explanations, costs that are unknown, what decisions must never do. */
+/* The sBEET family: energy-optimal SM counts and rankings of the facts, Alg. 1, each branch of the
+ * migration with numbers worked out by hand, forms, explanations, costs that are unknown, what
+ * decisions must never do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include "policy/sbeet.h"
 
 enum { MAX = 4, SMS = 46 };
-/* Two GPUs: "big" with 12 SMs, all to be had, "small" with 4. Kernels scale perfectly up to 8 SMs; power by Eq. 2. */
+/* Two GPUs: "big" with 12 SMs, all to be had, "small" with 4. Kernels scale perfectly up to 8 SMs;
+ * power by Eq. 2. */
 struct world {
     struct ws_policy_gpu_type types[2];
     struct ws_policy_gpu gpus[3];
@@ -173,8 +175,9 @@ static void optimal_sms(void **state)
                          6);
 }
 
-/* Task of 48 ms of work. On big, above static: m SMs for 48/m ms (6 ms from 8 on) at 3 m + 0.5 (12 - m) W: 6·(24 + 2) = 156 at 8,
- * 48·8.5 = 408 at 1. On small: 18 ms at 4 W = 72 with 4. So small is preferred, at 4 SMs. */
+/* Task of 48 ms of work. On big, above static: m SMs for 48/m ms (6 ms from 8 on) at 3 m + 0.5
+ * (12 - m) W: 6·(24 + 2) = 156 at 8, 48·8.5 = 408 at 1. On small: 18 ms at 4 W = 72 with 4. So
+ * small is preferred, at 4 SMs. */
 static void alg1(void **state)
 {
     struct world *w = *state;
@@ -186,7 +189,8 @@ static void alg1(void **state)
     assert_int_equal(ws_sbeet_ranking(w->p, 0, &rank), 2);
     assert_int_equal(rank[0], 1);
     assert_int_equal(ws_sbeet_home(w->p, 0), 1);
-    /* Its mean utilisation on small: 72·(1 + 1/2 + 1/3 + 1/4)/4 + 2 = 39.5 of the period; two of 70 ms don't fit. */
+    /* Its mean utilisation on small: 72·(1 + 1/2 + 1/3 + 1/4)/4 + 2 = 39.5 of the period; two of 70
+     * ms don't fit. */
     w->tasks[0].period = 70;
     add_task(w, 70, 48);
     make(w, "sbeet-mg", NULL);
@@ -211,7 +215,8 @@ static void idle(void **state)
     assert_near(d->gpu_start, 11);
     assert_near(d->gpu_end, 29);
     assert_near(d->end, 30);
-    /* Sampled at 10…29: small is at work until 29 (19 samples at 5 + 4 W), gated in one; big is gated in 20. */
+    /* Sampled at 10…29: small is at work until 29 (19 samples at 5 + 4 W), gated in one; big is
+     * gated in 20. */
     assert_near(d->energy, 19 * 9 + 5 + 20 * 20);
     assert_non_null(strstr(d->why, "its GPU is idle"));
 }
@@ -240,7 +245,8 @@ static void migrates_beside(void **state)
     assert_int_equal(decide(w, 10)->gpu, 1);
 }
 
-/* Own GPU partly used: what is left of it, if in time and over soon after; else the job waits, whatever is free elsewhere. */
+/* Own GPU partly used: what is left of it, if in time and over soon after; else the job waits,
+ * whatever is free elsewhere. */
 static void partly_used(void **state)
 {
     struct world *w = *state;
@@ -261,7 +267,8 @@ static void partly_used(void **state)
     assert_true(strlen(d->why) > 10);
 }
 
-/* Own GPU full: it waits where that is in time; else another GPU, where sBEET finds it in time; else it waits. */
+/* Own GPU full: it waits where that is in time; else another GPU, where sBEET finds it in time;
+ * else it waits. */
 static void full(void **state)
 {
     struct world *w = *state;
@@ -281,7 +288,8 @@ static void full(void **state)
     make(w, "sbeet", NULL);
     assert_int_equal(decide(w, 10)->kind, WS_DECIDE_WAIT);
     make(w, "sbeet-mg", NULL);
-    /* On big it would end at 18 (8 or 12 SMs); sBEET's candidate with all SMs does not ask for its own deadline, the others do. */
+    /* On big it would end at 18 (8 or 12 SMs); sBEET's candidate with all SMs does not ask for its
+     * own deadline, the others do. */
     w->jobs[1].deadline = 17;
     assert_int_equal(decide(w, 10)->kind, WS_DECIDE_START);
     make(w, "sbeet-mg", "own-deadline=yes");
@@ -298,7 +306,8 @@ static void coming_jobs(void **state)
     w->sys.n_gpus = 1;
     make(w, "sbeet", NULL);
     add_job(w, 1, 2000);
-    /* Released at 0 + 20·n, input there from 1 on: from 4 on, the job of 20 is outside the window (4, 17). */
+    /* Released at 0 + 20·n, input there from 1 on: from 4 on, the job of 20 is outside the window
+     * (4, 17). */
     const struct ws_policy_decision *d = decide(w, 4);
     assert_int_equal(d->n_sm, 12);
     /* At 12 the window is (12, 25): the one of 20 would run 25…29, its deadline is 30. */
@@ -320,7 +329,8 @@ static void priorities_and_slots(void **state)
     add_job(w, 0, INFINITY);
     w->snap.explain = false;
     decide(w, 0);
-    /* By priority: task 0 with its 8 optimal SMs of big, task 1 with the 4 left, task 2 on small; task 0's second job waits. */
+    /* By priority: task 0 with its 8 optimal SMs of big, task 1 with the 4 left, task 2 on small;
+     * task 0's second job waits. */
     assert_int_equal(w->d.n, 3);
     assert_int_equal(w->d.v[0].job, 2);
     assert_int_equal(w->d.v[0].n_sm, 8);
@@ -443,7 +453,8 @@ static void options(void **state)
     assert_near(decide(w, 10.25)->energy, 19 * 9 + 19 * 20);
 }
 
-/* Random states: a decision never takes SMs that aren't free, nor more than the limit, nor a slot that isn't there. */
+/* Random states: a decision never takes SMs that aren't free, nor more than the limit, nor a slot
+ * that isn't there. */
 static void never_oversubscribes(void **state)
 {
     static const char *const names[] = {"sbeet-mg",         "sbeet",    "lcf", "bcf", "load-dist",

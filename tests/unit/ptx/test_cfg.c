@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx: blocks, successors and post-dominators, on drawn graphs and against a slow definition on random ones. */
+/* ptx: blocks, successors and post-dominators, on drawn graphs and against a slow definition on
+ * random ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ static void test_branch_table(void **state)
     assert_int_equal(c.blocks[0].ipdom, 4);
 }
 
-/* Whether every way from a to the exit leads over b: the exit cannot be reached from a without b. */
+/* Whether every way from a to the exit leads over b: the exit cannot be reached from a without
+ * b. */
 static bool post_dominates(uint32_t n, const uint32_t (*succ)[2], uint32_t b, uint32_t a)
 {
     bool seen[65] = {false};
@@ -173,7 +175,8 @@ static void test_random_graphs_against_the_definition(void **state)
                 assert_int_equal(p, -1);
                 continue;
             }
-            /* The immediate one: it post-dominates a, and every other post-dominator of a post-dominates it. */
+            /* The immediate one: it post-dominates a, and every other post-dominator of a
+             * post-dominates it. */
             uint32_t ip = p < 0 ? n : (uint32_t)p;
             assert_int_not_equal(ip, a);
             assert_true(ip == n || post_dominates(n, (const uint32_t(*)[2])succ, ip, a));

@@ -397,7 +397,8 @@ static void hashes(void **state)
     x->m = ws_ptx_module_free(x->m);
 }
 
-/* Text made to keep a counter busy: thousands of nested loops, a chain of moves against the order of the text. */
+/* Text made to keep a counter busy: thousands of nested loops, a chain of moves against the order
+ * of the text. */
 static void hostile_text(void **state)
 {
     struct fixture *x = *state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx: machine code, made here to the layout (tests/device/cubin_make.c) and as nvcc 13 and ptxas 12.9 made it of tests/ptx/cu/machine.cu
- * (tests/corpus/cubin), and makes it now, where there is an nvcc. */
+/* ptx: machine code, made here to the layout (tests/device/cubin_make.c) and as nvcc 13 and ptxas
+ * 12.9 made it of tests/ptx/cu/machine.cu (tests/corpus/cubin), and makes it now, where there is an
+ * nvcc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +218,8 @@ static void test_parameters_that_do_not_fit(void **state)
     expect(x, WS_PTX_E_FORMAT, "no size");
 }
 
-/* A byte of any field changed, or the end cut off: read or refused, never more. Sanitizers say the rest. */
+/* A byte of any field changed, or the end cut off: read or refused, never more. Sanitizers say the
+ * rest. */
 static void test_damage(void **state)
 {
     struct fixture *x = *state;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions of our own for printf, assert, trap, malloc and free: which kernels get them and which can't, that what is made is PTX and can
- * be fenced and rewritten, and that the host believes nothing of what it finds in a launch's box. What they do when they run is in
+/* Functions of our own for printf, assert, trap, malloc and free: which kernels get them and which
+ * can't, that what is made is PTX and can be fenced and rewritten, and that the host believes
+ * nothing of what it finds in a launch's box. What they do when they run is in
  * tests/device/lib.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +141,8 @@ static char *print(const struct ws_ptx_module *m)
     return text;
 }
 
-/* Two kernels share functions; what comes out is PTX, fenced and rewritten too, and reads back as what it was. */
+/* Two kernels share functions; what comes out is PTX, fenced and rewritten too, and reads back as
+ * what it was. */
 static void passes_go_on_from_it(void **state)
 {
     for (int fence = 0; fence < 2; fence++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx: fat binaries, made here to the layout in ptx/images/fatbin.c and as nvcc made them (tests/corpus/fatbin). */
+/* ptx: fat binaries, made here to the layout in ptx/images/fatbin.c and as nvcc made them
+ * (tests/corpus/fatbin). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -318,7 +319,8 @@ static void test_nvcc_images(void **state)
         ws_ptx_module_free(m);
         assert_true(has);
 
-        /* Cut at every byte: an outcome, never a crash; the heap copy lets the sanitizer see the slightest overrun. */
+        /* Cut at every byte: an outcome, never a crash; the heap copy lets the sanitizer see the
+         * slightest overrun. */
         uint8_t *whole = x->image;
         size_t len = x->len;
         for (size_t cut = 0; cut < len; cut++) {

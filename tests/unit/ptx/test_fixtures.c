@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx: the fixtures in tests/ptx. x.ptx is printed and parsed again; err/x.ptx has its outcome and diagnostics in
- * err/x.err. census.txt lists opcodes that ordinary CUDA programs use; census.ptx has each of them. */
+/* ptx: the fixtures in tests/ptx. x.ptx is printed and parsed again; err/x.ptx has its outcome and
+ * diagnostics in err/x.err. census.txt lists opcodes that ordinary CUDA programs use; census.ptx
+ * has each of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +130,8 @@ static void test_diagnostics(void **state)
     }
 }
 
-/* The opcode and modifiers of an instruction, words sorted: the order of modifiers is not unique in the census. */
+/* The opcode and modifiers of an instruction, words sorted: the order of modifiers is not unique in
+ * the census. */
 static int compare_words(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

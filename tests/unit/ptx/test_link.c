@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The linker: what each kind of symbol does across modules, told by printing the result and parsing it again; and its errors. */
+/* The linker: what each kind of symbol does across modules, told by printing the result and parsing
+ * it again; and its errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

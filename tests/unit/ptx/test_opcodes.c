@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx/opcodes.def: each row has the properties that its effect and its operands ask for. A row that lacks one would let a pass
- * rewrite a kernel that it must refuse. */
+/* ptx/opcodes.def: each row has the properties that its effect and its operands ask for. A row that
+ * lacks one would let a pass rewrite a kernel that it must refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,8 @@ static void test_properties_fit_effects(void **state)
     assert_int_equal(all, _WS_DOES_ALL);
 }
 
-/* Loads, stores and atomics say so, and have the address where ws_ptx_writes_first() lets passes look for it. */
+/* Loads, stores and atomics say so, and have the address where ws_ptx_writes_first() lets passes
+ * look for it. */
 static void test_memory(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptx: what the parser makes of a text, field by field; fixtures check the breadth, this the meaning. */
+/* ptx: what the parser makes of a text, field by field; fixtures check the breadth, this the
+ * meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rewritten kernels as text, and what is refused and why. That they compute the same is tests/unit/exec/rewritten.sh's. */
+/* Rewritten kernels as text, and what is refused and why. That they compute the same is
+ * tests/unit/exec/rewritten.sh's. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -75,8 +76,8 @@ static void golden(void **state)
     }
 }
 
-/* Fence and fuse: their new functions, with the slow check left out, which is the same everywhere. @text: a module, whose last kernel is
- * fenced, or all of whose kernels are fused. */
+/* Fence and fuse: their new functions, with the slow check left out, which is the same everywhere.
+ * @text: a module, whose last kernel is fenced, or all of whose kernels are fused. */
 static char *made_by(const char *text, enum pass pass)
 {
     struct ws_ptx_module *m = parse(text);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Replaced texture instructions as text: what is put in place, what stays, what it asks of the compiler; memory that runs out. That they
- * compute the same is tests/unit/exec/textured.sh's.
+/* Replaced texture instructions as text: what is put in place, what stays, what it asks of the
+ * compiler; memory that runs out. That they compute the same is tests/unit/exec/textured.sh's.
  *
- * With an argument: prints a kernel with all forms, replaced, fenced and in a loop, for a real assembler to look at. */
+ * With an argument: prints a kernel with all forms, replaced, fenced and in a loop, for a real
+ * assembler to look at. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,7 +211,8 @@ static void test_registers(void **state)
     ws_ptx_module_free(m);
 }
 
-/* A program may have functions of these names; one whose instruction can't be replaced stays as it was, and the others don't. */
+/* A program may have functions of these names; one whose instruction can't be replaced stays as it
+ * was, and the others don't. */
 static void test_names_and_refusals(void **state)
 {
     struct ws_ptx_module *m =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which loops wait for other blocks (ptx/analysis/wait.c): what nvcc makes of the usual ones, and the shapes it makes seldom. */
+/* Which loops wait for other blocks (ptx/analysis/wait.c): what nvcc makes of the usual ones, and
+ * the shapes it makes seldom. */
 #include "config.h"
 
 #include <errno.h>
@@ -40,7 +41,8 @@ static char *read_file(const char *name)
     return text;
 }
 
-/* Each kernel of waiting.ptx says by its name what it does; and still does when its accesses are checked first. */
+/* Each kernel of waiting.ptx says by its name what it does; and still does when its accesses are
+ * checked first. */
 static void as_compiled(void **state)
 {
     char *text = read_file("tests/ptx/waiting.ptx");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Templates as text: what is made is valid PTX, holds the members' variables apart and nothing that nobody uses;
- * the leader's code; what is refused, with its line; manifests that are wrong. That they compute the right thing: tests/unit/backend/test_fused.c. */
+/* Templates as text. What is made is valid PTX, holds the members' variables apart, and has nothing
+ * that nobody uses; the leader's code is checked, what is refused, with its line, and manifests
+ * that are wrong. That templates compute the right thing is tests/unit/backend/test_fused.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,8 +152,8 @@ static void test_leader(void **state)
     ws_ptx_module_free(m);
 }
 
-/* For a device to whose kernels textures and constants are memory: what each member reaches through them is behind its own fence, not only
- * behind that of all of them. */
+/* For a device to whose kernels textures and constants are memory: what each member reaches through
+ * them is behind its own fence, not only behind that of all of them. */
 static void test_plain(void **state)
 {
     static const char sampled[] =
