@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules stand in the order in which CUDA reports them where a launch breaks several. Registers
- * are not checked: their number is an estimate where PTX was not compiled, and would refuse blocks
- * that fit. */
+/* The rules stand in the order in which CUDA reports them if a launch breaks several. Registers are
+ * not checked: where PTX was not compiled, their number is an estimate, by which blocks that fit
+ * would be refused. */
 #include "base/launch_check.h"
 
 #include <stdbool.h>

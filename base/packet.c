@@ -20,8 +20,9 @@ static int close_with(int fd, int r)
     return ws_raise(r);
 }
 
-/* More descriptors than any packet of ours carries: what a stranger sends beyond the first is
- * closed, not kept by mistake. The kernel closes those that find no room here. */
+/* No packet of ours carries so many descriptors. A stranger's packet may: all descriptors beyond
+ * the first are closed, so that none is kept by mistake. The kernel closes those that find no room
+ * here. */
 enum { MAX_RECEIVED_FDS = 8 };
 
 /* Buffers for one control message, aligned as it must be. CMSG_SPACE() rounds up: on 64-bit systems

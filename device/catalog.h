@@ -30,8 +30,8 @@ WS_MUST_CHECK int ws_catalog_load(struct ws_catalog *c, const char *path, struct
 const struct ws_gpu_spec *ws_catalog_find(const struct ws_catalog *c, const char *name);
 void ws_catalog_deinit(struct ws_catalog *c);
 
-/* Checks that all fields are in range and fit each other; @diags name each that does not (@file may
- * be NULL).
+/* Checks that all fields are in range and fit each other. @diags name each that does not; @file may
+ * be NULL.
  * Return: 0 or WS_CATALOG_E_INVALID. */
 WS_MUST_CHECK int ws_gpu_spec_check(const struct ws_gpu_spec *spec, const char *file, uint32_t line,
                                     struct ws_diags *diags);

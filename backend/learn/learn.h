@@ -42,8 +42,7 @@ struct ws_learn_key { /* a launch, as far as it matters */
 };
 enum ws_learn_basis {
     WS_LEARN_COLD, /* from the PTX alone: instructions counted in the text */
-    /* the kernel ran with other shapes: its instruction mix, and how far the model was off, are
-     * known */
+    /* the kernel ran with other shapes: its instruction mix and the model's error are known */
     WS_LEARN_KERNEL,
     WS_LEARN_SCALED,   /* this shape ran on other numbers of SMs */
     WS_LEARN_MEASURED, /* it ran on as many SMs: the mean */

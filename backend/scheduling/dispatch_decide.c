@@ -32,7 +32,8 @@ void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, ui
                        int task, int gpu)
 {
     void *v = d->events;
-    /* policies are functions of the snapshot; the next event heals what this one would have done */
+    /* Without memory the event is dropped. Policies decide from the snapshot alone, so the next
+     * event makes up for it. */
     if (ws_grow(&v, &d->cap_events, d->n_events + 1, sizeof(*d->events)))
         return;
     d->events = v;
@@ -143,7 +144,7 @@ static void preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
         struct ws_command *j = s->running;
         if (j && j->in_job && j->op.kind == WS_OPK_LAUNCH && !j->fused && !j->relaunch) {
             int r = ws_device_preempt(g->context->gpu->device, &j->op);
-            /* where it can't be stopped it goes on to its end: until then the job is stopping */
+            /* A launch that can't be stopped runs to its end; until then the job is stopping. */
             (void)r;
         }
     }

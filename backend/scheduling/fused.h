@@ -29,13 +29,13 @@ struct ws_fused_cache;
  * ws_fused_start() - launch them together
  * @sms: where it may run; NULL or n == 0: everywhere
  * @members: [@n] launches at the heads of their streams, which the dispatcher has held, all of
- *   @gpu; one client may have several there. Where 0 is returned they were taken from there, and
- *   come back from ws_fused_ended(); else nothing happened to them
+ *   @gpu; one client may have several there. If 0 is returned, they have left their streams and
+ *   come back by ws_fused_ended(); otherwise nothing has happened to them
  * @n: 1…WS_FUSE_MAX
  * @ret_why: on WS_FUSED_E_REFUSED, why they can't go together
  *
- * Return: 0; WS_FUSED_E_REFUSED: start them one by one; -EAGAIN: their template is being made, by a
- * loader thread; -ENOMEM.
+ * Return: 0; WS_FUSED_E_REFUSED: start them one by one; -EAGAIN: a loader thread is making their
+ * template; -ENOMEM.
  */
 int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_set *sms,
                    struct ws_command *const *members, uint32_t n, char *ret_why, size_t why_bytes);

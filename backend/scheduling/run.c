@@ -65,8 +65,8 @@ static bool submit(struct ws_stream *s, struct ws_command *j)
         j->finished_inline = false;
         j->submitting = true;
         ws_device_submit(s->context->gpu->device, &j->op);
-        /* ours to write even if a device thread has finished it: only the loop takes it off that
-         * list */
+        /* The loop may write here even if a device thread has finished the operation: only the
+         * loop takes it off the list of finished ones. */
         j->submitting = false;
         if (!j->finished_inline)
             return false;

@@ -13,8 +13,8 @@
  * @pid: the process at the other end, as the kernel said when it connected (unix sockets);
  *       0: unknown
  *
- * Never true of a connection that is there. Of one that has ended, false only if its number is
- * already that of another connection, of the same process where that is known.
+ * The answer is never true while the connection exists. After its end the answer is false only if
+ * another connection has its number already (one of the same process, where that is known).
  */
 bool ws_peer_gone(int fd, uint32_t pid);
 

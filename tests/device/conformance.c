@@ -945,8 +945,7 @@ static int run_in_parts(struct suite_op *o)
     return n_stopped;
 }
 
-/* Stopped between blocks as often as it lets itself be, and gone on with: each block ran exactly
- * once. */
+/* Stopped between blocks as often as possible, and resumed: each block ran exactly once. */
 static void test_preempt_and_resume(void **state)
 {
     enum { BLOCKS = 10000 };
@@ -1038,8 +1037,8 @@ static void test_machine_code(void **state)
 
 enum { MINE = 600, FLOATS = 1000 };
 
-/* Client 0 goes outside; it alone is told so, and client 1, which runs meanwhile, goes on with all
- * it had. */
+/* Client 0 accesses memory outside of its own. It alone is told so; client 1, which runs
+ * meanwhile, continues with all that it had. */
 static void goes_outside(struct suite_op *o, uint64_t theirs)
 {
     uint32_t one = 1;

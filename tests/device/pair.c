@@ -186,7 +186,7 @@ static void test_memory_changes_device(void **state)
 }
 
 /* B's memory is unmapped while a kernel of A runs, and so goes when that ends, on a thread of A's;
- * which then goes on with A's work. */
+ * which then continues with A's work. */
 static void test_memory_goes_by_the_other(void **state)
 {
     uint64_t va = SUITE_VA(0) + 128 * MIB;

@@ -475,7 +475,7 @@ static void test_wrong_scale(void **state)
 
 /* ---- at random ---- */
 
-/* Kernels of two clients on two devices, preempted, gone on with on either, cancelled; alarms in
+/* Kernels of two clients on two devices, preempted, resumed on either, cancelled; alarms in
  * between. */
 static void test_random(void **state)
 {
@@ -516,7 +516,7 @@ static void test_random(void **state)
                 break;
             case 9:
             case 10:
-            case 11: /* go on with one that was preempted */
+            case 11: /* resume one that was preempted */
                 for (uint32_t k = 0; k < f->n_ops; k++) {
                     pthread_mutex_lock(&f->lock);
                     bool done = !f->op[k].owner;

@@ -641,7 +641,7 @@ static uint32_t mixed(uint32_t x, uint32_t block)
     return x;
 }
 
-/* A kernel that works in place, stopped at random points and gone on with on either GPU: as if it
+/* A kernel that works in place, stopped at random points and resumed on either GPU: as if it
  * had run at once. */
 static void test_preempted_at_random(void **state)
 {

@@ -27,7 +27,7 @@ struct fix {
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */
     uint32_t local_bytes_max, step;
     /* Kernels run rewritten (ptx/passes/pass.h) where WS_FIX_REWRITE=slice|ticket|persistent asks
-     * for it and they can be; stopped and gone on with at random. fence-slice…: fenced before;
+     * for it and they can be; they are stopped and resumed at random. fence-slice…: fenced before;
      * fence: only fenced. */
     enum ws_ptx_rewrite rewrite; /* WS_REWRITE_NONE: as they are */
     struct fix_control {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The interpreter's tests again, with their kernels rewritten in each way (ptx/passes/pass.h) and
-# stopped and gone on with at random: the results must be those of the originals.
+# stopped and resumed at random: the results must be those of the originals.
 set -eu
 n=0
 for kind in slice ticket persistent fence fence-ticket fence-persistent fuse; do
