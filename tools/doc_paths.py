@@ -8,7 +8,7 @@ if every path exists, 1 if one does not.
 A path is what stands in backquotes and begins with a folder of the tree's top (`device/soft/soft.c`), a bare file name in backquotes
 (`soft.c`: some folder must have a file of that name), or the target of a link that does not lead out of the tree. A program that
 the build makes may be named without its suffix (`bench/bench_sim`). Braces (`a.{c,h}`) and wildcards are understood; words in
-capitals (`results/GPU-DATE`) stand for something else and are left out.
+capitals (`results/GPU-DATE`) stand for something else and are left out. After `./dev t` stands the name of a unit test.
 """
 import fnmatch
 import os
@@ -21,7 +21,7 @@ SOURCE_SUFFIXES = ("", ".c", ".h", ".cu", ".sh", ".py", ".cc", ".in", ".scd")
 BARE = re.compile(r"[a-z0-9_.-]+\.(c|h|cu|cuh|sh|py|def|mk|proto|ptx|gp|inc|map)")
 PLACEHOLDER = re.compile(r"[A-Z]{2}|…|<|\$|(^|/)X\.|_X\.|_NAME")
 # Names that the text gives as examples, or that others' programs have.
-FOREIGN = {"cuda.h", "a.ptx", "sys.path"}
+FOREIGN = {"cuda.h", "a.ptx", "out-a.ptx", "sys.path"}
 
 
 def tracked(top):
@@ -72,6 +72,7 @@ class Tree:
                     if ":" not in target and not self.has(os.path.join(here, target)):
                         yield n, target
                 for code in re.findall(r"`([^`]+)`", line):
+                    code = re.sub(r"\./dev t (\w+)/(\w+)", r"tests/unit/\1/test_\2", code)
                     for word in code.split():
                         yield from ((n, w) for w in braces(word.strip(".,;:()'\"")) if self.is_wrong(here, w))
 

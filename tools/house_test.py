@@ -41,7 +41,7 @@ TEXT = {
     "long-readmes": ({"base/README.md": "a\n" * 26}, 1),
     "unnamed-files": ({"base/README.md": "`alloc.c` and `decode_*.c`\n", "base/alloc.c": "", "base/decode_a.c": "", "base/other.c": ""}, 1),
     "wide-prose": ({"base/README.md": "`a.c` " + "x" * 95 + "\n| " + "y" * 120 + "\n", "base/a.c": "int a; // " + "z" * 101 + "\n"}, 2),
-    "lost-paths": ({"base/README.md": "`base/a.c`, `base/gone.c` and [x](no.md)\n", "base/a.c": ""}, 2),
+    "lost-paths": ({"base/README.md": "`base/a.c`, `base/gone.c`, `./dev t a/b`, `./dev t a/gone` and [x](no.md)\n", "base/a.c": "", "tests/unit/a/test_b.c": ""}, 3),
     "banned-phrases": ({"base/README.md": "stopped and gone\non with\n"}, 1),
 }
 ALSO = {"folders-without-readme"}  # most trees have no README
