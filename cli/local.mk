@@ -42,7 +42,7 @@ doc-coverage: cli/ledger_doc
 bashcompletiondir = $(datadir)/bash-completion/completions
 nodist_bashcompletion_DATA = tools/completion/wattshare
 CLEANFILES += tools/completion/wattshare tools/completion/table
-EXTRA_DIST += tools/completion/wattshare.sh
+EXTRA_DIST += tools/completion/README.md tools/completion/wattshare.sh
 tools/completion/wattshare: cli/wattshare $(top_srcdir)/tools/completion/wattshare.sh
 	$(AM_V_GEN)$(MKDIR_P) tools/completion && cli/wattshare --print-completion > tools/completion/table && \
 	  sh $(top_srcdir)/tools/completion/wattshare.sh tools/completion/table > $@.tmp && mv $@.tmp $@

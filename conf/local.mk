@@ -4,7 +4,8 @@ dist_gpuconf_DATA = conf/gpu.d/rtx3070.conf conf/gpu.d/t400.conf conf/gpu.d/tesl
     conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf conf/gpu.d/host.conf
 profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
-EXTRA_DIST += conf/profiles/README.md
+# The READMEs are not installed.
+EXTRA_DIST += conf/README.md conf/examples/README.md conf/gpu.d/README.md conf/profiles/README.md conf/systemd/README.md
 wsconfdir = $(sysconfdir)/wattshare
 nodist_wsconf_DATA = conf/wattshared.conf
 CLEANFILES += conf/wattshared.conf
@@ -20,7 +21,7 @@ SYSTEMD_MADE = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.ser
 nodist_systemdunit_DATA = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service
 dist_systemdunit_DATA = conf/systemd/wattshared.socket conf/systemd/wattshare-clocks.socket
 nodist_examples_DATA = conf/systemd/wattshare@.service conf/systemd/preload.conf
-EXTRA_DIST += $(SYSTEMD_IN) conf/systemd/wattshare.sysusers conf/systemd/wattshare.tmpfiles conf/README.md
+EXTRA_DIST += $(SYSTEMD_IN) conf/systemd/wattshare.sysusers conf/systemd/wattshare.tmpfiles
 CLEANFILES += $(SYSTEMD_MADE)
 $(SYSTEMD_MADE): conf/systemd/%: $(top_srcdir)/conf/systemd/%.in
 	$(AM_V_GEN)$(MKDIR_P) conf/systemd && sed -e 's|[@]sbindir[@]|$(sbindir)|' -e 's|[@]bindir[@]|$(bindir)|' -e 's|[@]wslibdir[@]|$(wslibdir)|' $< > $@

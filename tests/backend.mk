@@ -1,4 +1,5 @@
 # backend tests
+EXTRA_DIST += tests/lib/README.md tests/unit/backend/README.md tests/unit/templates/README.md
 noinst_LIBRARIES += tests/libwsclient.a
 tests_libwsclient_a_SOURCES = tests/lib/wsclient.h tests/lib/wsclient.c
 tests_libwsclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)

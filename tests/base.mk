@@ -1,4 +1,5 @@
 # base tests
+EXTRA_DIST += tests/unit/base/README.md
 check_PROGRAMS += tests/unit/base/test_base
 tests_unit_base_test_base_SOURCES = tests/unit/base/test_base.c
 tests_unit_base_test_base_LDADD = base/libbase.a $(TEST_LDADD)

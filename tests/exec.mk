@@ -1,4 +1,5 @@
 # exec tests
+EXTRA_DIST += tests/unit/exec/README.md
 EXEC_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD) -lpthread -lm
 check_PROGRAMS += tests/unit/exec/test_async tests/unit/exec/test_matrix tests/unit/exec/test_ops tests/unit/exec/test_flow
 tests_unit_exec_test_async_SOURCES = tests/unit/exec/test_async.c tests/unit/exec/fixture.c tests/unit/exec/fixture.h

@@ -47,5 +47,5 @@ tests_fuzz_fuzz_ptx_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
 
 dist_check_SCRIPTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh
 TESTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh
-EXTRA_DIST += tests/fuzz/ptx.dict tests/corpus/coverage tests/corpus/cubin tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
+EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/coverage tests/corpus/cubin tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
 	tests/corpus/protocol tests/corpus/ptx

@@ -1,4 +1,5 @@
 # models: one block per module.
+EXTRA_DIST += tests/unit/models/README.md
 check_PROGRAMS += tests/unit/models/test_mwp tests/unit/models/test_power tests/unit/models/test_store
 TESTS += tests/unit/models/test_mwp tests/unit/models/test_power tests/unit/models/test_store
 tests_unit_models_test_mwp_SOURCES = tests/unit/models/test_mwp.c

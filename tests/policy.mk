@@ -1,4 +1,5 @@
 # policy: one block per module.
+EXTRA_DIST += tests/unit/policy/README.md
 check_PROGRAMS += tests/unit/policy/test_consolidate
 TESTS += tests/unit/policy/test_consolidate
 tests_unit_policy_test_consolidate_SOURCES = tests/unit/policy/test_consolidate.c

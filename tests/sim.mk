@@ -1,4 +1,5 @@
 # sim and the tools of the command: one block per module.
+EXTRA_DIST += tests/unit/papers/README.md
 check_PROGRAMS += tests/unit/papers/test_input
 TESTS += tests/unit/papers/test_input
 tests_unit_papers_test_input_SOURCES = tests/unit/papers/test_input.c tests/unit/papers/json_text.h
