@@ -85,6 +85,7 @@ struct ws_client {
     struct ws_client_jobs jobs;
     struct ws_client_out out;
     struct ws_client_wire wire;
+    struct ws_client_leaving leaving;
     struct ws_list node; /* in one of the lists of server->clients */
     UT_hash_handle hh;   /* by peer */
 };

@@ -13,7 +13,7 @@
  * how many commands have left the daemon; a client never has more than max_outstanding others.
  * Death. On one machine each client holds the handoff socket open (below): its end of file is the
  * client's death, whatever the cause. Over tcp it is the loss of the ZeroMQ connection
- * (heartbeats).
+ * (heartbeats). What the client had sent before is handled first.
  *
  * Handoff socket (SOCK_SEQPACKET). A client connects and sends struct ws_handoff_request; the
  * answer is struct ws_handoff_reply, with one file descriptor (SCM_RIGHTS) where a segment was

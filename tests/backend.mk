@@ -38,6 +38,11 @@ tests_unit_backend_test_gate_SOURCES = tests/unit/backend/test_gate.c
 tests_unit_backend_test_gate_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_gate
 
+check_PROGRAMS += tests/unit/backend/test_leaving
+tests_unit_backend_test_leaving_SOURCES = tests/unit/backend/test_leaving.c
+tests_unit_backend_test_leaving_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_leaving
+
 check_PROGRAMS += tests/unit/backend/test_loader
 tests_unit_backend_test_loader_SOURCES = tests/unit/backend/test_loader.c
 tests_unit_backend_test_loader_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

@@ -6,6 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
+/* When the handoff connection or the doorbell ends, the client's process has ended or is about to:
+ * it gives ZeroMQ 200 ms for its last messages before that, and ZeroMQ's thread here reads them a
+ * little later, under load much later. Its death shows sooner by ws_client_lost(). */
+#define LEAVE_MAX_NS (1000 * WS_NS_PER_MS)
+/* A lost client waits for the queue of its endpoint to run empty. It takes this long only where
+ * others fill that queue without a pause. */
+#define LOST_MAX_NS (200 * WS_NS_PER_MS)
+
 size_t ws_peer_key_bytes(const struct ws_peer *p)
 {
     return offsetof(struct ws_peer, id) + p->n;
@@ -42,8 +52,31 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
         s->clients.last = NULL;
     s->clients.n--;
     ws_list_remove(&c->out.dirty);
+    ws_list_remove(&c->leaving.node);
     ws_list_remove(&c->node);
     ws_list_append(&s->clients.dropped, &c->node);
+}
+
+static void leave(struct ws_client *c, const char *why, uint64_t max_ns)
+{
+    if (ws_list_empty(&c->leaving.node))
+        ws_list_append(&c->server->clients.leaving, &c->leaving.node);
+    c->leaving.why = why;
+    c->leaving.until_ns = ws_clock_ns() + max_ns;
+}
+
+void ws_client_leave(struct ws_client *c, const char *why)
+{
+    if (!c->dropped && ws_list_empty(&c->leaving.node))
+        leave(c, why, LEAVE_MAX_NS);
+}
+
+void ws_client_lost(struct ws_client *c, const char *why)
+{
+    if (c->dropped || c->leaving.lost)
+        return;
+    c->leaving.lost = true;
+    leave(c, why, LOST_MAX_NS);
 }
 
 Ws__Error ws_client_drop_no_memory(struct ws_client *c)

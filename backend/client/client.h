@@ -2,6 +2,10 @@
 /* backend/client/client.h - what every part of a client may need of it: finding it, its errors,
  * and the end of it.
  *
+ * A client whose connection ends leaves first (ws_client_leave(), ws_client_lost()): its last
+ * messages may be on their way to us still, and are handled like any others. The server
+ * (process/server.c) drops it when they are through, or after a bounded time.
+ *
  * Ending a client takes two steps. ws_client_drop() may be called anywhere; it cuts the client
  * off (nobody finds it any more, it takes no message and starts no work) and puts it on
  * server->clients.dropped. ws_clients_end_dropped() (process/clients.h) empties that list when
@@ -52,11 +56,19 @@ struct ws_client_errors {
     char drop_text[256];
 };
 
+struct ws_client_leaving {
+    struct ws_list node; /* server->clients.leaving; in no list: it stays */
+    uint64_t until_ns;   /* when it is dropped at the latest */
+    const char *why;
+    bool lost; /* its messages are all in the queue of its endpoint, or in its ring */
+};
+
 enum { WS_FORGOTTEN_MAX = 256 };
 struct ws_server_clients {
     struct ws_client *by_peer, *last; /* last: that was found */
     struct ws_list all, dropped,
-        dying; /* ws_client.node; dropped: yet to be taken out of every part */
+        dying;              /* ws_client.node; dropped: yet to be taken out of every part */
+    struct ws_list leaving; /* of those in all */
     uint32_t n, next_id;
     bool draining, had_any;
     struct ws_user *users;                /* who have clients */
@@ -73,6 +85,11 @@ struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer
 void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...) WS_PRINTF(3, 4);
 /* The same, for want of memory. Return: INTERNAL, for callers that return it. */
 Ws__Error ws_client_drop_no_memory(struct ws_client *c);
+/* A connection on the side of @c has ended, which ends shortly before or after the one that its
+ * messages come by. @why: for the log; borrowed for good. Does nothing if @c leaves already. */
+void ws_client_leave(struct ws_client *c, const char *why);
+/* The connection that the messages of @c come by has ended. */
+void ws_client_lost(struct ws_client *c, const char *why);
 
 /* An error of work without a reply. A sticky one loses the context. @x: where it happened, or
  * NULL. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause:
- * goodbye, the end of the handoff connection or of the peer's socket, a broken limit.
+ * goodbye, the end of the peer's connections when its last messages are handled, a broken limit.
  * ws_clients_end_dropped() takes a dropped client out of every part; its memory is freed by
  * ws_clients_reap(), when no device works for it any more. */
 #include "backend/process/clients.h"
@@ -114,6 +114,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     c->who.start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
     ws_list_init(&c->node);
+    ws_list_init(&c->leaving.node);
     ws_list_init(&c->out.dirty);
     ws_list_init(&c->joins.open);
     ws_list_init(&c->joins.quiescing);
@@ -254,6 +255,22 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
     ws_newcomer_recognise(s, h, ret);
 }
 
+/* Ends the clients whose connection is lost, though they may have messages that are not handled
+ * yet: a dead client's last work is worth less than a living one's seat. Return: there were any. */
+static bool end_lost(struct ws_server *s)
+{
+    bool any = false;
+    ws_list_for_each_safe (n, &s->clients.leaving) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
+        if (!c->leaving.lost)
+            continue;
+        ws_client_drop(c, WS__ERROR__OK, "%s; its seat is needed", c->leaving.why);
+        any = true;
+    }
+    ws_clients_end_dropped(s);
+    return any;
+}
+
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
 {
     char text[160];
@@ -274,6 +291,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__DRAINING, "the daemon is going down");
         return;
     }
+    if (s->clients.n >= s->config->limits.max_clients)
+        end_lost(s);
     if (s->clients.n >= s->config->limits.max_clients) {
         snprintf(text, sizeof(text), "%u clients are connected, the limit (max_clients)",
                  s->clients.n);
@@ -293,6 +312,8 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         return;
     }
     struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof(text));
+    if (!user && end_lost(s))
+        user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user) {
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;

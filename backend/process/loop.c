@@ -11,6 +11,10 @@
  * receiving is too early: both connections may change hands in between, and the new client would
  * be ended.)
  *
+ * A monitor may tell of a connection's end before we have received its last messages. They are in
+ * the ROUTER's queue by then: ZeroMQ puts what it has read of a connection there before it reads
+ * on and finds the end. So that client is dropped when the ROUTER was found empty after that.
+ *
  * ZeroMQ's descriptors tell of changes only, and any call on a socket may take the change in.
  * Hence, before we sleep, each ROUTER is asked whether it has messages; a monitor is only ever
  * read, until it is empty, and needs no asking. (zmq_poll() does more of the same, and two
@@ -406,9 +410,13 @@ static bool has_messages(void *router)
 
 static void receive_all(struct loop *l)
 {
-    for (unsigned i = 0; i < l->n_endpoints; i++)
-        for (int k = 0; k < MESSAGES_PER_TURN && receive(l, i); k++)
-            ;
+    for (unsigned i = 0; i < l->n_endpoints; i++) {
+        int k = 0;
+        while (k < MESSAGES_PER_TURN && receive(l, i))
+            k++;
+        if (k < MESSAGES_PER_TURN)
+            ws_server_emptied(l->server, (uint8_t)i);
+    }
 }
 
 static int serve(struct loop *l, const struct ws_loop_options *o)

@@ -109,6 +109,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->clients.all);
     ws_list_init(&s->clients.dropped);
     ws_list_init(&s->clients.dying);
+    ws_list_init(&s->clients.leaving);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
     ws_list_init(&s->queues.reached);
@@ -299,9 +300,84 @@ void ws_server_handoff_turn(struct ws_server *s)
     while ((c = ws_server_next_rung(s, &there))) {
         handle_ring(c);
         if (!there)
-            ws_client_drop(c, WS__ERROR__OK, "end of its ring");
+            ws_client_leave(c, "end of its ring");
     }
     settle(s);
+}
+
+/* ---- clients that leave ---- */
+
+bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
+{
+    bool any = false;
+    ws_list_for_each (n, &s->clients.all) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (c->who.srcfd != srcfd || c->peer.socket != socket || c->leaving.lost)
+            continue;
+        ws_client_lost(c, "connection lost");
+        any = true;
+    }
+    return any;
+}
+
+static struct ws_client *next_lost(struct ws_server *s, uint8_t socket)
+{
+    ws_list_for_each (n, &s->clients.leaving) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
+        if (c->leaving.lost && c->peer.socket == socket)
+            return c;
+    }
+    return NULL;
+}
+
+static struct ws_client *next_overdue(struct ws_server *s, uint64_t now_ns)
+{
+    ws_list_for_each (n, &s->clients.leaving) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
+        if (now_ns >= c->leaving.until_ns)
+            return c;
+    }
+    return NULL;
+}
+
+/* What lies in its ring is the last that can come from it. */
+static void end_leaving(struct ws_client *c)
+{
+    const char *why = c->leaving.why;
+    handle_ring(c);
+    ws_client_drop(c, WS__ERROR__OK, "%s", why);
+}
+
+void ws_server_emptied(struct ws_server *s, uint8_t socket)
+{
+    struct ws_client *c;
+    if (WS_LIKELY(ws_list_empty(&s->clients.leaving)))
+        return;
+    while ((c = next_lost(s, socket)))
+        end_leaving(c);
+    settle(s);
+}
+
+static void end_overdue(struct ws_server *s)
+{
+    struct ws_client *c;
+    uint64_t now = ws_clock_ns();
+    while ((c = next_overdue(s, now)))
+        end_leaving(c);
+    settle(s);
+}
+
+/* For a lost client the loop is to look at the queues again before it sleeps. */
+static int leaving_ms(const struct ws_server *s)
+{
+    uint64_t now = ws_clock_ns(), left_ns = UINT64_MAX;
+    ws_list_for_each (n, &s->clients.leaving) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
+        if (c->leaving.lost || now >= c->leaving.until_ns)
+            return 0;
+        left_ns = WS_MIN(left_ns, c->leaving.until_ns - now);
+    }
+    return (int)(left_ns / WS_NS_PER_MS + 1);
 }
 
 /* ---- the turn ---- */
@@ -314,6 +390,8 @@ static int sooner(int a_ms, int b_ms) /* -1: never */
 int ws_server_turn(struct ws_server *s)
 {
     settle(s);
+    if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
+        end_overdue(s);
     ws_loader_take_done(s->loader);
     take_finished(s);
     ws_periods_turn(s);
@@ -333,26 +411,14 @@ int ws_server_turn(struct ws_server *s)
     ws_clients_reap(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
+    if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
+        poll_ms = sooner(poll_ms, leaving_ms(s));
     return sooner(sooner(poll_ms, gate_ms), sooner(log_ms, ws_tracing_turn(s)));
 }
 
 int ws_server_wake_fd(const struct ws_server *s)
 {
     return s->commands.wake_fd;
-}
-
-bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
-{
-    bool any = false;
-    ws_list_for_each_safe (n, &s->clients.all) {
-        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->who.srcfd != srcfd || c->peer.socket != socket)
-            continue;
-        ws_client_drop(c, WS__ERROR__OK, "connection lost");
-        any = true;
-    }
-    settle(s);
-    return any;
 }
 
 void ws_server_policy_changed(struct ws_server *s)

@@ -30,10 +30,13 @@ void ws_server_handle(struct ws_server *s, const struct ws_message *m);
 int ws_server_turn(struct ws_server *s);
 /* Readable when a device has finished work. */
 int ws_server_wake_fd(const struct ws_server *s);
-/* The connection behind this descriptor is gone (monitor). To be told before a message of a
- * later connection with that number is handled: so all clients that came by it have ended.
- * Return: a client was ended. */
+/* The connection behind this descriptor is gone (monitor), and all its messages are in the queue
+ * of @socket. To be told before a message of a later connection with that number is handled: so
+ * all clients that came by it are lost. They are dropped at ws_server_emptied(), or soon if the
+ * queue does not run empty. Return: a client was lost. */
 bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
+/* The queue of @socket was found empty: what lost clients had sent by it is handled. */
+void ws_server_emptied(struct ws_server *s, uint8_t socket);
 
 /* Serves the handoff socket (wire/handoff.h) and the rings of clients whose doorbell rang. */
 void ws_server_handoff_turn(struct ws_server *s);

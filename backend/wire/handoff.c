@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The handoff socket. Each local client holds one connection to it, on which it asks for
- * segments and other descriptors; when the connection ends, the client has ended. All
- * descriptors are in one epoll descriptor, which the loop polls. A connection that has not named
- * its client after a while is closed, and so is one whose answer does not fit its socket buffer,
- * because its client does not read. */
+ * segments and other descriptors; when the connection ends, the client leaves. All descriptors
+ * are in one epoll descriptor, which the loop polls. A connection that has not named its client
+ * after a while is closed, and so is one whose answer does not fit its socket buffer, because its
+ * client does not read. */
 #include "backend/backend.h"
 #include "backend/wire/handoff.h"
 #include "backend/client/object.h"
@@ -259,9 +259,8 @@ void ws_handoff_turn(struct ws_server *s)
         }
         if ((k->client && k->client->dropped) || serve(s, k))
             continue;
-        if (k->client) /* the connection is closed with it */
-            ws_client_drop(k->client, WS__ERROR__OK, "end of its handoff connection");
-        else
-            ws_handoff_close(s, k);
+        if (k->client)
+            ws_client_leave(k->client, "end of its handoff connection");
+        ws_handoff_close(s, k);
     }
 }

@@ -84,7 +84,9 @@ bool ws_client_flush(struct ws_client *c)
         return true;
     }
     if (r != -EAGAIN) {
-        ws_client_drop(c, WS__ERROR__OK, "peer gone");
+        unstick(c);
+        c->out.n = 0; /* nobody reads it */
+        ws_client_lost(c, "peer gone");
         return true;
     }
     uint64_t now = ws_clock_ns();

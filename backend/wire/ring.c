@@ -128,5 +128,7 @@ struct ws_client *ws_server_next_rung(struct ws_server *s, bool *ret_there)
         return NULL;
     struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);
     *ret_there = ws_ring_hear(&l->end);
+    if (!*ret_there) /* it would be readable from now on */
+        epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_DEL, l->end.doorbell, NULL);
     return l->client;
 }

@@ -25,7 +25,7 @@ void ws_client_ring_other_came(struct ws_client *c);
 /* The doorbell rang. */
 void ws_client_ring_signalled(struct ws_client_ring *l);
 /* The next client whose doorbell rang; NULL: none. *ret_there: its end of the doorbell is still
- * open. */
+ * open; if not, this one is not listened to any more. */
 struct ws_client *ws_server_next_rung(struct ws_server *s, bool *ret_there);
 
 #endif

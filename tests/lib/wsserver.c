@@ -141,7 +141,11 @@ void wss_free(struct wss *w)
 
 void wss_turn(struct wss *w)
 {
+    if (!w->queued)
+        ws_server_emptied(w->server, 0);
     (void)ws_server_turn(w->server);
+    if (!w->queued)
+        ws_server_emptied(w->server, 0);
 }
 
 /* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as

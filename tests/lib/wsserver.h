@@ -37,6 +37,7 @@ struct wss {
     struct fakedev dev[3];
     struct ws_server *server;
     struct wss_peer peers[WSS_PEERS];
+    bool queued; /* messages wait in the queue that the loop would receive from */
 };
 /* @n_devices: 1 … 3, named "big", "small", "big". */
 struct wss *wss_new(uint32_t n_devices);
@@ -44,6 +45,7 @@ struct wss *wss_new(uint32_t n_devices);
 struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options);
 /* Checks that nothing is left with the devices. */
 void wss_free(struct wss *w);
+/* As the loop: receives what there is, which is nothing unless @queued, before and after. */
 void wss_turn(struct wss *w);
 
 void wss_hello(struct wss *w, unsigned peer, const char *visible);

@@ -115,6 +115,7 @@ static void test_all_that_came_by_a_descriptor_end_with_it(void **state)
     assert_int_equal(ws_server_n_clients(w->server), 3);
     assert_false(ws_server_disconnected(w->server, 1, 77)); /* of another endpoint */
     assert_true(ws_server_disconnected(w->server, 0, 77));
+    wss_turn(w);
     assert_int_equal(ws_server_n_clients(w->server), 1);
     assert_false(ws_server_disconnected(w->server, 0, 77));
 }
