@@ -34,8 +34,8 @@ struct ws_module_load {
     struct ws_list node; /* the loader's; unlink it to hear no more */
     /* Called once, after the node was unlinked. @code: if @r is 0, valid as long as the image.
      * @r: 0, WS_PTX_E_… (see @diags), -ENOMEM, -ECANCELED. */
-    void (*done)(struct ws_module_load *load, struct ws_image *image, struct ws_code_entry *code, int r,
-                 const struct ws_diags *diags);
+    void (*done)(struct ws_module_load *load, struct ws_image *image, struct ws_code_entry *code,
+                 int r, const struct ws_diags *diags);
 };
 /* Has the image's code made for the kind of @device. Return: 0; -ENOMEM, and @load is not
  * called. */

@@ -57,13 +57,13 @@ rm "$tmp/libx.so"
 run 2 'no CUDA in it' "$tmp/main"
 
 # Every program of tests/cuda, but those that are wrong on purpose, cdp (dynamic parallelism),
-# drv_linkfile, half of whose code is in an object file that it links while it runs, and sassonly,
-# which is machine code alone.
+# drv_linkfile, half of whose code is in an object file that it links while it runs, sassonly,
+# which is machine code alone, and facade_*, which call functions that are not supported on purpose.
 [ ! -x "$cuda/nv/sassonly_static" ] || run 1 'machine code without PTX' "$cuda/nv/sassonly_static"
 n=0
 for p in "$cuda"/drv_* "$cuda"/nv/*_static "$cuda"/nv/*_shared; do
     [ -x "$p" ] && [ -f "$p" ] || continue
-    case ${p##*/} in *.o | drv_badptx | drv_partial | drv_linkfile | cdp_static | sassonly_*) continue ;; esac
+    case ${p##*/} in *.o | drv_badptx | drv_partial | drv_linkfile | cdp_static | sassonly_* | facade_*) continue ;; esac
     timeout -k 5 60 "$wattshare" coverage "$p" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "coverage of ${p##*/}"; }
     n=$((n + 1))
 done

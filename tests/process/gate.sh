@@ -227,7 +227,7 @@ WATTSHARE_SOCKET=ipc://$tmp/nobody LD_PRELOAD=${asan:+$asan:}$build/frontend/gat
     { cat "$tmp/out"; fail "without a daemon"; }
 grep -q 'the gate is open' "$tmp/out" || fail "without a daemon nothing is said"
 ok "no daemon at all"
-expect 2 'a private one has software GPUs' "$wattshare" run --gate --private -- true
+expect 2 'a private daemon has software GPUs' "$wattshare" run --gate --private -- true
 WATTSHARE_GATE_DRIVER=$build/frontend/gate/libwattshare-gate.so LD_PRELOAD=${asan:+$asan:}$build/frontend/gate/libwattshare-gate.so \
     timeout 20 "$cuda/drv_gate" >"$tmp/out" 2>&1 && fail "a gate before itself"
 grep -q 'is not an NVIDIA driver library' "$tmp/out" || { cat "$tmp/out"; fail "a gate before itself: nothing is said"; }
