@@ -34,11 +34,11 @@ struct ws_ptx_edit {
     bool failed;
 };
 
-/* Several functions become one. @fused_name: of the new function; borrowed until the end. Where there are
- * several, their registers, labels, variables and parameters get names of their own. Parameters
- * stand one function's after another's, each beginning at a multiple of 16, then @ctl_bytes as
- * below. @drop_shared: their static shared variables are left out; what refers to them is the
- * caller's. */
+/* Several functions become one. @fused_name: of the new function; borrowed until the end. Where
+ * there are several, their registers, labels, variables and parameters get names of their own.
+ * Parameters stand one function's after another's, each beginning at a multiple of 16, then
+ * @ctl_bytes as below. @drop_shared: their static shared variables are left out; what refers to
+ * them is the caller's. */
 void ws_ptx_edit_begin_all(struct ws_ptx_edit *e, struct ws_ptx_module *m, const uint32_t *funcs,
                            uint32_t n, const char *fused_name, uint64_t ctl_bytes,
                            bool drop_shared);
