@@ -9,15 +9,12 @@
  * waits for a free one: it first empties its own oldest one. So threads cannot wait for each other
  * in a circle. Every wait ends if the daemon dies. */
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/macros.h"
+#include "base/packet.h"
 #include "frontend/session/box.h"
 #include "frontend/session/private.h"
 
@@ -64,9 +61,8 @@ static ws_err make(struct ws_channel *c)
 static void futex_wait(struct staging *s, _Atomic uint32_t *word, uint32_t value,
                        uint64_t timeout_ns)
 {
-    struct timespec t = {.tv_sec = timeout_ns / WS_NS_PER_S, .tv_nsec = timeout_ns % WS_NS_PER_S};
     atomic_fetch_add(&s->control->n_waiting, 1);
-    syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
+    ws_futex_wait(word, value, timeout_ns);
     atomic_fetch_sub(&s->control->n_waiting, 1);
 }
 
@@ -74,7 +70,7 @@ static void release(struct staging *s, uint32_t i)
 {
     atomic_store(&s->control->state[i], WS_CHUNK_FREE);
     if (atomic_load(&s->control->n_waiting))
-        syscall(SYS_futex, &s->control->state[i], FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+        ws_futex_wake_all(&s->control->state[i]);
 }
 
 /* The first free chunk, so that few are used and stay in the cache; -1 if none is free. */
