@@ -125,7 +125,7 @@ static void unload(struct fix *f)
 void fix_deinit(struct fix *f)
 {
     if (f->rewritten_n)
-        print_message("rewritten: %u launches, gone on with %u times\n", (unsigned)f->rewritten_n,
+        print_message("rewritten: %u launches, resumed %u times\n", (unsigned)f->rewritten_n,
                       (unsigned)f->resumed_n);
     if (f->compared_n)
         print_message("compared: %u launches\n", (unsigned)f->compared_n);
