@@ -263,7 +263,6 @@ struct ws_policy_ops {
      * are carried out without asking. */
     bool fuses;
     bool parts; /* wants copies and kernels as requests of their own (ws_policy_job.part) */
-    bool boost; /* the client's thread runs at the top CPU priority while its GPU segment is open */
 };
 enum { _WS_POLICY_OK, WS_POLICY_E_OPTION, WS_POLICY_E_UNFIT, WS_POLICY_E_COST };
 

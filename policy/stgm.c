@@ -11,8 +11,9 @@
  * analysis does, and where sharing is transitive (equal or disjoint sets) there are none.
  *
  * A job is one request (ws_policy_job.part says which: copy in, kernel, copy out), .seq its order
- * of receipt. The lemmas need at most one open request of a task. The client's thread runs at the
- * top priority while its GPU segment is open (ops.boost). */
+ * of receipt. The lemmas need at most one open request of a task, and that the client's thread runs
+ * at the top CPU priority while its GPU segment is open. The simulator does that; the daemon leaves
+ * CPU priorities to whoever starts the program. */
 #include "config.h"
 
 #include <errno.h>
@@ -167,5 +168,4 @@ const struct ws_policy_ops ws_policy_stgm = {
     .free = free_stgm,
     .decide = decide,
     .parts = true,
-    .boost = true,
 };

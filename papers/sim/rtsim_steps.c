@@ -196,7 +196,7 @@ void ws_rtsim_act(struct ws_rtsim *rt, int i)
         ws_rtsim_step_next(rt, i);
         return;
     case STEP_BOOST:
-        a->boosted = rt->ops->boost;
+        a->boosted = true;
         a->boost_seq = ++rt->seq;
         ws_rtsim_step_next(rt, i);
         return;

@@ -270,7 +270,6 @@ static void test_stgm_chain(void **state)
     (void)state;
     struct fixture f;
     make(&f, "stgm", NULL, 1, 4, (const int[]){4, 3, 2, 1});
-    assert_true(f.ops->boost);
     sms(&f, 0, 0x06);
     sms(&f, 1, 0x03);
     sms(&f, 2, 0x01);
