@@ -1,6 +1,8 @@
 # backend: wattshared. All but main.c is an archive, which tests link too.
 noinst_LIBRARIES += backend/libbackend.a
 backend_libbackend_a_SOURCES = \
+	backend/accounts/account.c \
+	backend/accounts/account.h \
 	backend/backend.h \
 	backend/client/client.c \
 	backend/client/client.h \
@@ -171,5 +173,5 @@ backend_wattshare_clocks_LDADD = $(BACKEND_LDADD)
 noinst_PROGRAMS += backend/config_doc
 backend_config_doc_SOURCES = backend/process/config_doc.c backend/process/config_keys.def backend/process/config_words.def
 backend_config_doc_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
-EXTRA_DIST += backend/README.md backend/client/README.md backend/code/README.md backend/config/README.md \
+EXTRA_DIST += backend/README.md backend/accounts/README.md backend/client/README.md backend/code/README.md backend/config/README.md \
 	backend/learn/README.md tools/circles.py backend/process/README.md backend/scheduling/README.md backend/wire/README.md

@@ -58,13 +58,14 @@ allow device base ptx
 allow backend base protocol ptx models policy templates device
 # The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read
 # everywhere.
+inside backend accounts
 inside backend learn
 inside backend code 'learn/.*'
 inside backend config 'code/.*'
-inside backend client 'learn/.*' 'code/.*' 'config/.*' process/config.h
-inside backend scheduling 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/config.h
-inside backend wire 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h
-inside backend process 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' 'wire/.*'
+inside backend client 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' process/config.h
+inside backend scheduling 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/config.h
+inside backend wire 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h
+inside backend process 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' 'wire/.*'
 # The papers' half: simulators, generators, analyses and fits know nothing of the command; verbs and
 # experiments use it.
 allow papers/common base papers

@@ -106,9 +106,9 @@ static bool is_counter(const char *name)
     return n > end && !strcmp(name + n - end, "_total");
 }
 
-/* ---- accounts ---- */
+/* ---- sums for each user and task ---- */
 
-struct ws_account {
+struct ws_task_sum {
     struct {
         uint32_t uid;
         char task[64];
@@ -128,63 +128,63 @@ static void add_client(uint64_t sums[], const struct ws_client *c, bool connecte
             sums[i] += series_value(&task_series[i], &used);
 }
 
-static struct ws_account *account_get(struct ws_server *s, uint32_t uid, const char *task)
+static struct ws_task_sum *task_sum_get(struct ws_server *s, uint32_t uid, const char *task)
 {
-    struct ws_account probe, *a;
+    struct ws_task_sum probe, *a;
     memset(&probe.key, 0, sizeof(probe.key));
     probe.key.uid = uid;
     snprintf(probe.key.task, sizeof(probe.key.task), "%s", task);
-    HASH_FIND(hh, s->stats.accounts, &probe.key, sizeof(probe.key), a);
+    HASH_FIND(hh, s->stats.task_sums, &probe.key, sizeof(probe.key), a);
     if (a)
         return a;
-    if (HASH_COUNT(s->stats.accounts) >= WS_ACCOUNTS_MAX && strcmp(task, "other"))
-        return account_get(s, UINT32_MAX, "other");
+    if (HASH_COUNT(s->stats.task_sums) >= WS_TASK_SUMS_MAX && strcmp(task, "other"))
+        return task_sum_get(s, UINT32_MAX, "other");
     a = ws_alloc(sizeof(*a));
     if (!a)
         return NULL;
     a->key = probe.key;
-    HASH_ADD(hh, s->stats.accounts, key, sizeof(a->key), a);
+    HASH_ADD(hh, s->stats.task_sums, key, sizeof(a->key), a);
     return a;
 }
 
-static struct ws_account *account_of(struct ws_client *c)
+static struct ws_task_sum *task_sum_of(struct ws_client *c)
 {
     const char *slash = strrchr(c->who.exe, '/');
-    return account_get(c->server, c->who.uid,
-                       c->who.task[0] ? c->who.task
-                       : slash        ? slash + 1
-                                      : c->who.exe);
+    return task_sum_get(c->server, c->who.uid,
+                        c->who.task[0] ? c->who.task
+                        : slash        ? slash + 1
+                                       : c->who.exe);
 }
 
-void ws_accounts_ended(struct ws_client *c)
+void ws_task_sums_ended(struct ws_client *c)
 {
-    struct ws_account *a = account_of(c);
+    struct ws_task_sum *a = task_sum_of(c);
     if (a)
         add_client(a->ended, c, false);
 }
 
-void ws_accounts_free(struct ws_server *s)
+void ws_task_sums_free(struct ws_server *s)
 {
-    struct ws_account *a, *next;
-    HASH_ITER (hh, s->stats.accounts, a, next) {
-        HASH_DEL(s->stats.accounts, a);
+    struct ws_task_sum *a, *next;
+    HASH_ITER (hh, s->stats.task_sums, a, next) {
+        HASH_DEL(s->stats.task_sums, a);
         free(a);
     }
 }
 
 static void sum_live(struct ws_server *s)
 {
-    for (struct ws_account *a = s->stats.accounts; a; a = a->hh.next)
+    for (struct ws_task_sum *a = s->stats.task_sums; a; a = a->hh.next)
         memcpy(a->live, a->ended, sizeof(a->live));
     ws_list_for_each (n, &s->clients.all) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        struct ws_account *a = account_of(c);
+        struct ws_task_sum *a = task_sum_of(c);
         if (a)
             add_client(a->live, c, true);
     }
     ws_list_for_each (n, &s->clients.dying) { /* its work may still take energy */
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        struct ws_account *a = account_of(c);
+        struct ws_task_sum *a = task_sum_of(c);
         if (a)
             add_client(a->live, c, false);
     }
@@ -321,10 +321,10 @@ static void gpu_page(struct ws_server *s, FILE *f)
 static void task_page(struct ws_server *s, FILE *f)
 {
     sum_live(s);
-    for (size_t k = 0; s->stats.accounts && k < WS_ARRAY_SIZE(task_series); k++) {
+    for (size_t k = 0; s->stats.task_sums && k < WS_ARRAY_SIZE(task_series); k++) {
         const struct series *t = &task_series[k];
         head(f, t->name, t->help);
-        for (struct ws_account *a = s->stats.accounts; a; a = a->hh.next) {
+        for (struct ws_task_sum *a = s->stats.task_sums; a; a = a->hh.next) {
             fprintf(f, "%s{user=\"", t->name);
             if (a->key.uid != UINT32_MAX)
                 fprintf(f, "%u", a->key.uid);

@@ -188,7 +188,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->stats.ended); i++)
         ws_ledger_deinit(&s->stats.ended[i].not_supported);
     ws_cache_deinit(&s->cache);
-    ws_accounts_free(s);
+    ws_task_sums_free(s);
     ws_tracing_free(s);
     ws_va_pool_deinit(&s->memory.va_pool);
     ws_arena_deinit(&s->arena);

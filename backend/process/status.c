@@ -281,7 +281,7 @@ void ws_status_forget(struct ws_client *c)
         if (s->stats.ended[i].id == c->id)
             s->stats.ended[i].energy = ws_energy_of_client(c);
     if (c->id)
-        ws_accounts_ended(c);
+        ws_task_sums_ended(c);
     ws_energy_forget(c);
 }
 

@@ -10,7 +10,7 @@
 #include "backend/config/task.h"
 #include "backend/scheduling/energy.h"
 
-struct ws_account;
+struct ws_task_sum;
 
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
@@ -28,7 +28,7 @@ struct ws_server_stats {
     uint64_t start_ns, n_messages, n_commands;
     struct ws_ended ended[WS_ENDED_MAX]; /* ring */
     uint32_t n_ended;                    /* ever */
-    struct ws_account *accounts;         /* metrics.c */
+    struct ws_task_sum *task_sums;       /* metrics.c */
     struct ws_ledger not_supported;      /* of all clients */
 };
 

@@ -431,15 +431,15 @@ static void test_metrics_are_bounded(void **state)
     wss_hello(w, 0, NULL);
     struct ws_client *c = ws_list_entry(w->server->clients.all.next, struct ws_client, node);
     c->stats.n_kernels = 1;
-    for (int i = 0; i < WS_ACCOUNTS_MAX + 88; i++) {
+    for (int i = 0; i < WS_TASK_SUMS_MAX + 88; i++) {
         snprintf(c->who.task, sizeof(c->who.task), "task %d", i);
-        ws_accounts_ended(c);
+        ws_task_sums_ended(c);
     }
     strcpy(c->who.task, "task 0");
     assert_int_equal(ws_metrics_page(w->server, &page, &n), 0);
     for (p = page; (p = strstr(p, "wattshare_task_kernels_total{")); p++)
         n_tasks++;
-    assert_int_equal(n_tasks, WS_ACCOUNTS_MAX + 1);
+    assert_int_equal(n_tasks, WS_TASK_SUMS_MAX + 1);
     has(page, n, "wattshare_task_kernels_total{user=\"\",task=\"other\"} 88\n");
     has(page, n, "wattshare_task_kernels_total{user=\"1000\",task=\"task 0\"} 2\n");
     free(page);
