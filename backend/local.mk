@@ -4,6 +4,8 @@ backend_libbackend_a_SOURCES = \
 	backend/accounts/account.c \
 	backend/accounts/account.h \
 	backend/backend.h \
+	backend/client/buffer.c \
+	backend/client/buffer.h \
 	backend/client/client.c \
 	backend/client/client.h \
 	backend/client/command.c \

@@ -31,7 +31,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->floor_ns = 0;
     j->replies = false;
     j->is_command = true;
-    j->submitting = j->finished_inline = j->has_frame = false;
+    j->submitting = j->finished_inline = false;
     j->bulk = WS__COPY__BULK__NONE;
     j->segment = NULL;
     j->record = NULL;
@@ -45,6 +45,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->op.kind = WS_OPK_FILL;
     j->learn = NULL;
     j->buffer = NULL;
+    j->frame = NULL;
     return j;
 }
 
@@ -65,8 +66,7 @@ void ws_command_free(struct ws_command *j)
     ws_memory_unref(j->moved_from);
     if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)
         ws_progress_free(j->op.launch.progress);
-    if (j->has_frame)
-        zmq_msg_close(&j->frame);
+    ws_buffer_unref(j->frame);
     free(j->buffer);
     if (s->commands.n_pool >= POOL_KEEP) {
         free(j);

@@ -44,9 +44,8 @@ struct ws_command {
     bool replies;                     /* one Reply with seq */
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
-    bool has_frame;
-    bool in_job; /* counted in its context's job (dispatch.c) */
-    bool fused;  /* part of a merged launch */
+    bool in_job;                      /* counted in its context's job (dispatch.c) */
+    bool fused;                       /* part of a merged launch */
     /* it is the merged launch itself, and stands in no stream (fused.c) */
     struct ws_fused *carries;
     struct ws_memory *moved_from; /* OP: fills memory anew that was here: a reference (migrate.c) */
@@ -65,9 +64,9 @@ struct ws_command {
         uint64_t va, value;
         uint8_t bytes, compare;
         bool write;
-    } value;         /* VALUE */
-    uint8_t *buffer; /* malloc'ed: parameters, inline data, data of the reply */
-    zmq_msg_t frame; /* FRAME_SRC: keeps the data */
+    } value;                 /* VALUE */
+    uint8_t *buffer;         /* malloc'ed: parameters, inline data, data of the reply */
+    struct ws_buffer *frame; /* FRAME_SRC: keeps the data; reference */
     _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
 };
 

@@ -104,6 +104,7 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
 {
     struct ws_client *c = j->client;
     const struct ws_limits *l = &c->limits;
+    struct ws_frame frame;
     void *p;
     switch (m->bulk) {
     case WS__COPY__BULK__NONE:
@@ -135,14 +136,14 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
             j->op.copy.dst_host = p;
         return WS__ERROR__OK;
     case WS__COPY__BULK__FRAME_SRC:
-        if (!m->frame || m->frame >= msg->n_frames ||
-            zmq_msg_size(&msg->frames[m->frame]) != x->bytes || !writable(c, m->dst, x->dst_reach))
+        if (!m->frame || m->frame >= msg->n_frames || msg->frames[m->frame].n != x->bytes ||
+            !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
-        zmq_msg_init(&j->frame);
-        j->has_frame = true;
-        if (zmq_msg_copy(&j->frame, &msg->frames[m->frame]))
+        frame = msg->frames[m->frame];
+        if (ws_frame_keep(&frame))
             return WS__ERROR__OUT_OF_MEMORY;
-        j->op.copy.src_host = zmq_msg_data(&j->frame);
+        j->frame = frame.buffer;
+        j->op.copy.src_host = frame.data;
         return WS__ERROR__OK;
     case WS__COPY__BULK__REPLY_DST:
         if (!replies || x->bytes > l->max_message_bytes || !readable(c, m->src, x->src_reach))

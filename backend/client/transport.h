@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/client/transport.h - messages as they come and go: who sent one, what it holds, and
  * the functions that the daemon's core calls to send one. The loop (process/loop.c) stands
- * behind them with ZeroMQ, a test with arrays. */
+ * behind them, a test with arrays. */
 #ifndef WS_BACKEND_CLIENT_TRANSPORT_H
 #define WS_BACKEND_CLIENT_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <zmq.h>
+#include "backend/client/buffer.h"
 
 struct ws_peer { /* the sender: a socket and the routing id there; compared as n + 2 bytes */
     uint8_t socket;
@@ -24,7 +24,7 @@ struct ws_peer_info {
 enum { WS_MAX_FRAMES = 65 };
 struct ws_message {
     const struct ws_peer *peer;
-    zmq_msg_t *frames; /* borrowed; the callee may zmq_msg_copy() them */
+    struct ws_frame *frames; /* borrowed; who keeps one calls ws_frame_keep() on a copy of it */
     unsigned n_frames;
     bool oversized; /* more frames or bytes than allowed; frames holds the first ones */
 };

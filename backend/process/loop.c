@@ -42,6 +42,7 @@
 #include "backend/wire/peer.h"
 #include "backend/process/server.h"
 #include "backend/process/zap.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -78,7 +79,8 @@ struct loop {
     uint64_t watchdog_ns, watchdog_next_ns; /* 0: nobody watches */
     bool draining, stop;
     uint64_t drain_until_ns;
-    zmq_msg_t frames[WS_MAX_FRAMES];
+    struct ws_frame frames[WS_MAX_FRAMES];
+    zmq_msg_t first; /* what frames[0] points into, while a message is handled */
 };
 
 /* ---- transport ---- */
@@ -97,8 +99,9 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
     struct loop *l = arg;
     unsigned uid, gid, pid;
     int at = -1;
-    const char *address = zmq_msg_gets(&m->frames[0], "Peer-Address");
-    ret->srcfd = zmq_msg_get(&m->frames[0], ZMQ_SRCFD);
+    const char *address = zmq_msg_gets(&l->first, "Peer-Address");
+    const char *user = zmq_msg_gets(&l->first, WS_ZAP_USER);
+    ret->srcfd = zmq_msg_get(&l->first, ZMQ_SRCFD);
     ret->ipc = l->endpoints[m->peer->socket].path != NULL;
     if (ret->ipc && address && sscanf(address, "%*[^:]:%u:%u:%u%n", &uid, &gid, &pid, &at) == 3 &&
         at > 0) {
@@ -107,8 +110,7 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
         ret->pid = pid;
     }
     ret->gone = ws_peer_gone(ret->srcfd, ret->pid);
-    const char *user = ret->ipc ? NULL : zmq_msg_gets(&m->frames[0], WS_ZAP_USER);
-    if (user && sscanf(user, "%u", &ret->uid) == 1)
+    if (!ret->ipc && user && sscanf(user, "%u", &ret->uid) == 1)
         ret->has_uid = true;
 }
 
@@ -271,45 +273,85 @@ static void read_monitor(struct loop *l, unsigned i)
     }
 }
 
+/* A frame after the first, which may be large: its bytes can be kept without copying them. */
+struct held_frame {
+    struct ws_buffer buffer;
+    zmq_msg_t msg;
+};
+
+static void held_frame_end(struct ws_buffer *b)
+{
+    struct held_frame *h = WS_CONTAINER_OF(b, struct held_frame, buffer);
+    zmq_msg_close(&h->msg);
+    free(h);
+}
+
+/* Return: false: out of memory. */
+static bool hold(struct ws_frame *f, zmq_msg_t *msg)
+{
+    struct held_frame *h = ws_alloc(sizeof(*h));
+    if (!h)
+        return false;
+    h->buffer = (struct ws_buffer){.n_refs = 1, .end = held_frame_end};
+    zmq_msg_init(&h->msg);
+    zmq_msg_move(&h->msg, msg);
+    *f = (struct ws_frame){zmq_msg_data(&h->msg), zmq_msg_size(&h->msg), &h->buffer};
+    return true;
+}
+
+/* All frames of a message. */
+static void receive_frames(struct loop *l, void *router, struct ws_message *m)
+{
+    uint64_t bytes = 0;
+    bool more = true;
+    while (more) {
+        zmq_msg_t part;
+        zmq_msg_init(&part);
+        if (zmq_msg_recv(&part, router, 0) < 0) {
+            /* all parts of a message are there at once; only a signal can intervene */
+            zmq_msg_close(&part);
+            if (errno == EINTR)
+                continue;
+            break;
+        }
+        struct ws_frame *f = m->n_frames < WS_MAX_FRAMES ? &l->frames[m->n_frames] : NULL;
+        bytes += zmq_msg_size(&part);
+        more = zmq_msg_more(&part);
+        if (!m->n_frames) {
+            zmq_msg_move(&l->first, &part);
+            *f = (struct ws_frame){zmq_msg_data(&l->first), zmq_msg_size(&l->first), NULL};
+            m->n_frames = 1;
+        } else if (f && hold(f, &part)) {
+            m->n_frames++;
+        } else {
+            m->oversized = true;
+        }
+        zmq_msg_close(&part);
+    }
+    m->oversized |= bytes > l->config->limits.max_message_bytes;
+}
+
 /* One message. Return: false: none there. */
 static bool receive(struct loop *l, unsigned i)
 {
     void *router = l->endpoints[i].router;
     struct ws_peer peer;
-    uint64_t bytes = 0;
-    int n = zmq_recv(router, peer.id, sizeof(peer.id), ZMQ_DONTWAIT), more = 1;
+    int n = zmq_recv(router, peer.id, sizeof(peer.id), ZMQ_DONTWAIT);
     if (n < 0)
         return errno == EINTR;
     peer.socket = (uint8_t)i;
     peer.n = (uint8_t)WS_MIN(n, (int)sizeof(peer.id));
     struct ws_message m = {.peer = &peer, .frames = l->frames};
-    while (more) {
-        zmq_msg_t extra, *f = m.n_frames < WS_MAX_FRAMES ? &l->frames[m.n_frames] : &extra;
-        zmq_msg_init(f);
-        if (zmq_msg_recv(f, router, 0) <
-            0) { /* all parts of a message are there at once; only a signal can intervene */
-            zmq_msg_close(f);
-            if (errno == EINTR)
-                continue;
-            break;
-        }
-        bytes += zmq_msg_size(f);
-        more = zmq_msg_more(f);
-        if (f == &extra) {
-            m.oversized = true;
-            zmq_msg_close(f);
-        } else {
-            m.n_frames++;
-        }
-    }
-    m.oversized |= bytes > l->config->limits.max_message_bytes;
+    zmq_msg_init(&l->first);
+    receive_frames(l, router, &m);
     if (!ws_server_knows(
             l->server,
             &peer)) /* its descriptor may have been another's, whose end is on the monitor by now */
         read_monitor(l, i);
     ws_server_handle(l->server, &m);
     for (unsigned k = 0; k < m.n_frames; k++)
-        zmq_msg_close(&l->frames[k]);
+        ws_buffer_unref(l->frames[k].buffer);
+    zmq_msg_close(&l->first);
     return true;
 }
 

@@ -220,8 +220,7 @@ static void handle_one(struct ws_server *s, const struct ws_message *msg)
             ws_peer_refuse(s, msg->peer, "message too large");
         return;
     }
-    if (!msg->n_frames ||
-        !ws_decode_message(zmq_msg_data(&msg->frames[0]), zmq_msg_size(&msg->frames[0]), &m)) {
+    if (!msg->n_frames || !ws_decode_message(msg->frames[0].data, msg->frames[0].n, &m)) {
         if (c)
             ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
         else
@@ -268,14 +267,12 @@ static void handle_ring(struct ws_client *c)
     struct ws_server *s = c->server;
     size_t n;
     for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped && (n = ws_client_ring_next(c)); i++) {
-        zmq_msg_t frame;
-        zmq_msg_init_data(&frame, s->handoff.ring_message, n, NULL, NULL);
+        struct ws_frame frame = {.data = s->handoff.ring_message, .n = n};
         struct ws_message m = {.peer = &c->peer,
                                .frames = &frame,
                                .n_frames = 1,
                                .oversized = n > s->config->limits.max_message_bytes};
         handle_one(s, &m);
-        zmq_msg_close(&frame);
     }
 }
 

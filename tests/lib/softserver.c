@@ -90,12 +90,12 @@ void softs_turn(struct softs *s)
 static void message(struct softs *s, unsigned c, Ws__ClientMessage *m)
 {
     struct ws_peer peer = {.n = 1, .id = {(uint8_t)c}};
-    zmq_msg_t frame;
-    zmq_msg_init_size(&frame, ws__client_message__get_packed_size(m));
-    ws__client_message__pack(m, zmq_msg_data(&frame));
+    uint8_t *bytes = malloc(ws__client_message__get_packed_size(m) + 1);
+    must(bytes != NULL, "no memory");
+    struct ws_frame frame = {.data = bytes, .n = ws__client_message__pack(m, bytes)};
     struct ws_message msg = {.peer = &peer, .frames = &frame, .n_frames = 1};
     ws_server_handle(s->server, &msg);
-    zmq_msg_close(&frame);
+    free(bytes);
     (void)ws_server_turn(s->server);
 }
 

@@ -164,12 +164,9 @@ static void record(unsigned peer, const void *p, size_t n)
 void wss_raw(struct wss *w, unsigned peer, const void *p, size_t n)
 {
     record(peer, p, n);
-    zmq_msg_t frame;
-    zmq_msg_init_size(&frame, n);
-    memcpy(zmq_msg_data(&frame), p, n);
+    struct ws_frame frame = {.data = p, .n = n};
     struct ws_message m = {.peer = &w->peers[peer].peer, .frames = &frame, .n_frames = 1};
     ws_server_handle(w->server, &m);
-    zmq_msg_close(&frame);
     wss_turn(w);
 }
 
