@@ -86,6 +86,8 @@ backend_libbackend_a_SOURCES = \
 	backend/process/journal.h \
 	backend/process/loop.c \
 	backend/process/loop.h \
+	backend/process/messages.c \
+	backend/process/messages.h \
 	backend/process/metrics.c \
 	backend/process/metrics.h \
 	backend/process/notify.c \

@@ -24,6 +24,7 @@
 #include "backend/client/user.h"
 #include "backend/process/status.h"
 #include "backend/scheduling/gated.h"
+#include "backend/scheduling/run.h"
 #include "backend/wire/handoff.h"
 #include "backend/wire/out.h"
 #include "backend/wire/ring.h"
@@ -415,6 +416,14 @@ void ws_clients_end_dropped(struct ws_server *s)
         ws_list_append(&s->clients.dying, n);
         end(ws_list_entry(n, struct ws_client, node));
     }
+}
+
+void ws_clients_settle(struct ws_server *s)
+{
+    do {
+        ws_clients_end_dropped(s);
+        ws_server_run_ready(s);
+    } while (!ws_list_empty(&s->clients.dropped));
 }
 
 void ws_clients_reap(struct ws_server *s)

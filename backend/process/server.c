@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The server: its life, messages in, and its turn.
+/* The server: its life and its turn. messages.c handles what comes in.
  *
- * Whatever wakes a stream or drops a client only puts it on a list. settle() empties these
- * lists; it is called when a message was handled, and after each part of the turn, so that no
- * function has to expect that what it calls ends a client or starts work. */
+ * Whatever wakes a stream or drops a client only puts it on a list. ws_clients_settle() empties
+ * these lists; it is called when a message was handled, and after each part of the turn, so that
+ * no function has to expect that what it calls ends a client or starts work. */
 #include "backend/process/server.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "backend/scheduling/fused.h"
 #include "backend/client/value.h"
 #include "backend/process/clients.h"
-#include "backend/process/control.h"
+#include "backend/process/messages.h"
 #include "backend/process/metrics.h"
 #include "backend/process/status.h"
 #include "backend/process/tracing.h"
@@ -32,25 +32,14 @@
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/run.h"
 #include "backend/wire/commands.h"
-#include "backend/wire/decode.h"
 #include "backend/wire/handoff.h"
 #include "backend/wire/out.h"
-#include "backend/wire/ring.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
 enum { CONGESTED_POLL_MS = 2 };
 
 /* ---- lists that are emptied here ---- */
-
-/* Ends who was dropped and starts what may start, until nothing of either is left. */
-static void settle(struct ws_server *s)
-{
-    do {
-        ws_clients_end_dropped(s);
-        ws_server_run_ready(s);
-    } while (!ws_list_empty(&s->clients.dropped));
-}
 
 static void take_finished(struct ws_server *s)
 {
@@ -61,7 +50,7 @@ static void take_finished(struct ws_server *s)
         ws_server_run_ready(s);
         ws_client_flush_full(c);
     }
-    settle(s);
+    ws_clients_settle(s);
 }
 
 /* ---- life ---- */
@@ -166,7 +155,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         ws_client_drop(ws_list_entry(s->clients.all.next, struct ws_client, node), WS__ERROR__OK,
                        "daemon ends");
     for (;;) {
-        settle(s);
+        ws_clients_settle(s);
         take_finished(s);
         ws_clients_reap(s);
         if (ws_list_empty(&s->clients.dying))
@@ -197,109 +186,6 @@ struct ws_server *ws_server_free(struct ws_server *s)
         close(s->commands.wake_fd);
     free(s);
     return NULL;
-}
-
-/* ---- messages ---- */
-
-bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer)
-{
-    return ws_client_find(s, peer) != NULL;
-}
-
-static void handle_one(struct ws_server *s, const struct ws_message *msg)
-{
-    struct ws_client_message m;
-    struct ws_client *c = ws_client_find(s, msg->peer);
-    s->stats.n_messages++;
-    if (msg->oversized) {
-        if (c)
-            ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
-                           "a message of more than %u bytes or %d frames",
-                           c->limits.max_message_bytes, WS_MAX_FRAMES);
-        else
-            ws_peer_refuse(s, msg->peer, "message too large");
-        return;
-    }
-    if (!msg->n_frames || !ws_decode_message(msg->frames[0].data, msg->frames[0].n, &m)) {
-        if (c)
-            ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
-        else
-            ws_peer_refuse(s, msg->peer, "a message that can't be read");
-        return;
-    }
-    if (m.has_status)
-        ws_status_reply(s, msg->peer);
-    if (WS_UNLIKELY(m.has_policy)) {
-        ws_control_policy(s, msg, m.policy);
-        settle(s);
-        c = ws_client_find(s, msg->peer);
-    }
-    if (WS_UNLIKELY(m.has_explain))
-        ws_control_explain(s, msg, m.explain);
-    if (m.has_trace)
-        ws_tracing_reply(s, msg->peer, ws_decode_trace(m.trace, &s->arena));
-    if (m.has_hello) {
-        Ws__Hello *h = ws_decode_hello(m.hello, &s->arena);
-        if (h)
-            ws_client_hello(s, msg, h);
-        else
-            ws_peer_refuse(s, msg->peer, "a hello that can't be read");
-        c = ws_client_find(s, msg->peer);
-    }
-    ws_arena_reset(&s->arena);
-    if (!c) {
-        if (m.n_commands && !m.has_hello)
-            ws_peer_refuse(
-                s, msg->peer,
-                "unknown here: say hello first (the daemon was restarted, or has dropped this "
-                "client)");
-        return;
-    }
-    if (m.n_commands)
-        ws_commands_handle(c, &m, msg);
-    if (m.goodbye && !c->dropped)
-        ws_client_drop(c, WS__ERROR__OK, "goodbye");
-}
-
-/* Handles the messages that are due in the client's ring. */
-static void handle_ring(struct ws_client *c)
-{
-    struct ws_server *s = c->server;
-    size_t n;
-    for (unsigned i = 0; i < WS_RING_SLOTS && !c->dropped && (n = ws_client_ring_next(c)); i++) {
-        struct ws_frame frame = {.data = s->handoff.ring_message, .n = n};
-        struct ws_message m = {.peer = &c->peer,
-                               .frames = &frame,
-                               .n_frames = 1,
-                               .oversized = n > s->config->limits.max_message_bytes};
-        handle_one(s, &m);
-    }
-}
-
-void ws_server_handle(struct ws_server *s, const struct ws_message *msg)
-{
-    struct ws_client *c = ws_client_find(s, msg->peer);
-    if (c)
-        handle_ring(c);
-    handle_one(s, msg);
-    if (c && !c->dropped) {
-        ws_client_ring_other_came(c);
-        handle_ring(c);
-    }
-    settle(s);
-}
-
-void ws_server_handoff_turn(struct ws_server *s)
-{
-    struct ws_client *c;
-    bool there;
-    ws_handoff_turn(s);
-    while ((c = ws_server_next_rung(s, &there))) {
-        handle_ring(c);
-        if (!there)
-            ws_client_leave(c, "end of its ring");
-    }
-    settle(s);
 }
 
 /* ---- clients that leave ---- */
@@ -341,7 +227,7 @@ static struct ws_client *next_overdue(struct ws_server *s, uint64_t now_ns)
 static void end_leaving(struct ws_client *c)
 {
     const char *why = c->leaving.why;
-    handle_ring(c);
+    ws_messages_of_ring(c);
     ws_client_drop(c, WS__ERROR__OK, "%s", why);
 }
 
@@ -352,7 +238,7 @@ void ws_server_emptied(struct ws_server *s, uint8_t socket)
         return;
     while ((c = next_lost(s, socket)))
         end_leaving(c);
-    settle(s);
+    ws_clients_settle(s);
 }
 
 static void end_overdue(struct ws_server *s)
@@ -361,7 +247,7 @@ static void end_overdue(struct ws_server *s)
     uint64_t now = ws_clock_ns();
     while ((c = next_overdue(s, now)))
         end_leaving(c);
-    settle(s);
+    ws_clients_settle(s);
 }
 
 /* For a lost client the loop is to look at the queues again before it sleeps. */
@@ -386,7 +272,7 @@ static int sooner(int a_ms, int b_ms) /* -1: never */
 
 int ws_server_turn(struct ws_server *s)
 {
-    settle(s);
+    ws_clients_settle(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         end_overdue(s);
     ws_loader_take_done(s->loader);
@@ -396,13 +282,13 @@ int ws_server_turn(struct ws_server *s)
         ws_dispatch_turn(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->relaunch.list)))
         ws_relaunch_shake(s);
-    settle(s);
+    ws_clients_settle(s);
     int gate_ms = s->gated.n ? ws_gated_turn(s) : -1;
     int poll_ms = ws_server_poll_values(s);
-    settle(s);
+    ws_clients_settle(s);
     ws_server_flush(s);
     while (!ws_list_empty(&s->clients.dropped)) { /* peers that are gone or don't read */
-        settle(s);
+        ws_clients_settle(s);
         ws_server_flush(s);
     }
     ws_clients_reap(s);
@@ -457,5 +343,5 @@ void ws_server_say_goodbye(struct ws_server *s)
     while (!ws_list_empty(&s->clients.all))
         ws_client_drop(ws_list_entry(s->clients.all.next, struct ws_client, node),
                        WS__ERROR__DRAINING, "the daemon is going down");
-    settle(s);
+    ws_clients_settle(s);
 }
