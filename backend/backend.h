@@ -21,6 +21,7 @@
 #ifndef WS_BACKEND_BACKEND_H
 #define WS_BACKEND_BACKEND_H
 
+#include "backend/accounts/account.h"
 #include "backend/client/client.h"
 #include "backend/client/command.h"
 #include "backend/client/event.h"
@@ -112,7 +113,10 @@ struct ws_server {
     struct ws_loader *loader;
     struct ws_learn *learn; /* NULL: off */
     struct ws_server_clients clients;
+    struct ws_accounts *accounts;
+    uint64_t system_pool[_WS_RESOURCE_N]; /* of those that the configuration leaves open */
     struct ws_server_memory memory;
+    struct ws_list uploads; /* ws_upload.waiting: the one that moved last is the last */
     struct ws_event_state *shared_events; /* by handle */
     struct ws_server_commands commands;
     struct ws_server_queues queues;

@@ -43,6 +43,11 @@ tests_unit_backend_test_accounts_SOURCES = tests/unit/backend/test_accounts.c
 tests_unit_backend_test_accounts_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_accounts
 
+check_PROGRAMS += tests/unit/backend/test_users
+tests_unit_backend_test_users_SOURCES = tests/unit/backend/test_users.c
+tests_unit_backend_test_users_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_users
+
 check_PROGRAMS += tests/unit/backend/test_leaving
 tests_unit_backend_test_leaving_SOURCES = tests/unit/backend/test_leaving.c
 tests_unit_backend_test_leaving_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

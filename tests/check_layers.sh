@@ -60,8 +60,8 @@ allow backend base protocol ptx models policy templates device
 # everywhere.
 inside backend accounts
 inside backend learn
-inside backend code 'learn/.*'
-inside backend config 'code/.*'
+inside backend code 'accounts/.*' 'learn/.*'
+inside backend config 'accounts/.*' 'code/.*'
 inside backend client 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' process/config.h
 inside backend scheduling 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' 'client/.*' process/config.h
 inside backend wire 'accounts/.*' 'learn/.*' 'code/.*' 'config/.*' 'client/.*' 'scheduling/.*' process/config.h

@@ -7,8 +7,8 @@
  * most 1/(j + 1) of what u1 … u(j-1) leave of the pool P. What u1 … uj leave, F(j), is then at
  * least F(j-1) * j/(j + 1), and with F(0) = P this gives F(m) >= P/(m + 1). A next user may take
  * 1/(m + 2) of that. Rounding up adds less than 1 to each holding, which takes less than m/2 from
- * F(m). Raising a user's limit, or lowering the pool, is no charge; a pool that was lowered keeps
- * the promise for what is charged from then on.
+ * F(m). What was charged while the pool was larger, or was taken over without asking,
+ * is not bounded by this.
  *
  * An address is a member of a second set of pools, that of strangers, and what it is charged is
  * charged to the account `strangers` as well, which is a user among the others. */
@@ -46,7 +46,7 @@ const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N] = {
 };
 
 struct pool {
-    uint64_t limit, used;
+    uint64_t used;
     uint32_t n_holders; /* accounts that hold something */
 };
 struct pools {
@@ -90,8 +90,6 @@ int ws_accounts_new(struct ws_accounts **ret, const struct ws_accounts_ops *ops)
                                        .accounts = s,
                                        .pools = &s->users,
                                        .name = "connections over tcp whose key is not known yet"};
-    for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
-        ws_accounts_set_pool(s, r, WS_ACCOUNT_UNLIMITED);
     *ret = s;
     return 0;
 }
@@ -101,21 +99,15 @@ struct ws_accounts *ws_accounts_free(struct ws_accounts *s)
     if (!s)
         return NULL;
     s->freed = true;
-    s->ops.user_limit = NULL;
+    s->ops = (struct ws_accounts_ops){0};
     if (!s->by_key)
         free(s);
     return NULL;
 }
 
-void ws_accounts_set_pool(struct ws_accounts *s, enum ws_resource r, uint64_t limit)
-{
-    s->users.of[r].limit = limit;
-    s->addresses.of[r].limit = limit == WS_ACCOUNT_UNLIMITED ? limit : limit / STRANGERS_PART;
-}
-
 uint64_t ws_accounts_pool(const struct ws_accounts *s, enum ws_resource r)
 {
-    return s->users.of[r].limit;
+    return s->ops.pool ? s->ops.pool(s->ops.arg, r) : WS_ACCOUNT_UNLIMITED;
 }
 
 uint64_t ws_accounts_used(const struct ws_accounts *s, enum ws_resource r)
@@ -230,9 +222,12 @@ static uint64_t own_limit(const struct ws_account *a, enum ws_resource r)
 static uint64_t share(const struct ws_account *a, enum ws_resource r)
 {
     const struct pool *p = &a->pools->of[r];
-    if (p->limit == WS_ACCOUNT_UNLIMITED)
+    uint64_t limit = ws_accounts_pool(a->accounts, r);
+    if (limit == WS_ACCOUNT_UNLIMITED)
         return WS_ACCOUNT_UNLIMITED;
-    uint64_t others = p->used - a->used[r], left = p->limit > others ? p->limit - others : 0;
+    if (a->parent)
+        limit /= STRANGERS_PART;
+    uint64_t others = p->used - a->used[r], left = limit > others ? limit - others : 0;
     uint64_t parts = (uint64_t)p->n_holders - (a->used[r] != 0) + 2;
     return left / parts + (left % parts != 0);
 }
@@ -265,10 +260,15 @@ int ws_account_charge(struct ws_account *a, enum ws_resource r, uint64_t n)
         a->n_refused[r]++;
         return -EDQUOT;
     }
+    ws_account_take_over(a, r, n);
+    return 0;
+}
+
+void ws_account_take_over(struct ws_account *a, enum ws_resource r, uint64_t n)
+{
     add(a, r, n);
     if (a->parent)
         add(a->parent, r, n);
-    return 0;
 }
 
 void ws_account_release(struct ws_account *a, enum ws_resource r, uint64_t n)

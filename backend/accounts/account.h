@@ -59,19 +59,20 @@ struct ws_resource_info {
 };
 extern const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N];
 
+/* The limits, asked at each charge, so that a change counts at once. Both may be NULL. */
 struct ws_accounts_ops {
     void *arg;
-    /* The limit that user @uid has of its own; 0: none. Asked at each charge, so a change counts
-     * at once. NULL: nobody has one. */
+    /* The pool of @r: the limit of the whole daemon, or WS_ACCOUNT_UNLIMITED. Whoever has more
+     * than its new share keeps it and gets no more. NULL: all pools are unlimited. */
+    uint64_t (*pool)(void *arg, enum ws_resource r);
+    /* The limit that user @uid has of its own; 0: none. NULL: nobody has one. */
     uint64_t (*user_limit)(void *arg, uint32_t uid, enum ws_resource r);
 };
 
-/* All pools are unlimited at first. @ops is copied. Return: 0 or -ENOMEM. */
+/* @ops is copied. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_accounts_new(struct ws_accounts **ret, const struct ws_accounts_ops *ops);
 /* Accounts that are still referred to stay until they are not. NULL ok; returns NULL. */
 struct ws_accounts *ws_accounts_free(struct ws_accounts *s);
-/* Whoever has more than its new share keeps it and gets no more. */
-void ws_accounts_set_pool(struct ws_accounts *s, enum ws_resource r, uint64_t limit);
 uint64_t ws_accounts_pool(const struct ws_accounts *s, enum ws_resource r);
 /* What all users and addresses hold together. */
 uint64_t ws_accounts_used(const struct ws_accounts *s, enum ws_resource r);
@@ -91,6 +92,8 @@ struct ws_account *ws_account_unref(struct ws_account *a);
 
 /* Return: 0, or -EDQUOT: nothing was charged. */
 WS_MUST_CHECK int ws_account_charge(struct ws_account *a, enum ws_resource r, uint64_t n);
+/* Charges without asking, for what changes hands: somebody else gave it up. */
+void ws_account_take_over(struct ws_account *a, enum ws_resource r, uint64_t n);
 /* @n was charged before. */
 void ws_account_release(struct ws_account *a, enum ws_resource r, uint64_t n);
 /* What a refused charge of @n met: what is used up, by whom, and which key of the configuration
@@ -108,5 +111,10 @@ uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t);
 const char *ws_account_name(const struct ws_account *a);
 /* Return: whether it is a user's, whose number is then in *ret. */
 bool ws_account_uid(const struct ws_account *a, uint32_t *ret);
+
+/* The pool that suits this machine, for pools that the configuration leaves open: it depends on
+ * the limit of open files, vm.max_map_count and the machine's memory or that of the control
+ * group. WS_ACCOUNT_UNLIMITED where the machine sets none. */
+uint64_t ws_accounts_system_pool(enum ws_resource r);
 
 #endif

@@ -19,10 +19,10 @@
 #include "base/macros.h"
 #include "protocol/protocol.h"
 
+struct ws_account;
 struct ws_client;
 struct ws_context;
 struct ws_server;
-struct ws_user;
 
 struct ws_client_stats {
     uint64_t memory_bytes, peak_memory_bytes, segment_bytes;
@@ -40,12 +40,13 @@ struct ws_client_who { /* the program */
     uint32_t pid, uid;
     int srcfd; /* the daemon's end of its connection; -1: unknown */
     bool local;
-    bool told_memory;  /* that it may have no more memory is in the log */
-    bool work_known;   /* the task is by an entry of the configuration */
-    uint32_t sm_limit; /* its launches use the first so many SMs; 0: all */
-    uint64_t start_ns; /* host clock */
-    struct ws_user *user;
-    char exe[256], task[64]; /* task: as it named itself */
+    bool told_memory;           /* that it may have no more memory is in the log */
+    uint32_t told_refused;      /* bit per enum ws_resource: that it may have no more of it too */
+    bool work_known;            /* the task is by an entry of the configuration */
+    uint32_t sm_limit;          /* its launches use the first so many SMs; 0: all */
+    uint64_t start_ns;          /* host clock */
+    struct ws_account *account; /* of its user */
+    char exe[256], task[64];    /* task: as it named itself */
 };
 struct ws_client_errors {
     Ws__Error sticky; /* OK, or the error that lost the context */
@@ -71,7 +72,6 @@ struct ws_server_clients {
     struct ws_list leaving; /* of those in all */
     uint32_t n, next_id;
     bool draining, had_any;
-    struct ws_user *users;                /* who have clients */
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
 };

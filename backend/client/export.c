@@ -6,6 +6,7 @@
  * as in CUDA. */
 #include "backend/backend.h"
 #include "backend/client/object.h"
+#include "backend/client/user.h"
 #include "backend/client/vmm.h"
 
 #include <fcntl.h>
@@ -25,8 +26,9 @@ struct ws_export {
     } key;
     int fd; /* the reading end */
     struct ws_object *object;
-    struct ws_client *client; /* who counts it; NULL: gone */
-    struct ws_list node;      /* object->exports */
+    struct ws_client *client;   /* who counts it; NULL: gone */
+    struct ws_account *account; /* of its user, charged with the descriptor */
+    struct ws_list node;        /* object->exports */
     UT_hash_handle hh;
 };
 
@@ -48,8 +50,11 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     int fds[2];
     if (!h)
         return WS__ERROR__INVALID_HANDLE;
-    struct ws_export *e = c->memory.n_exports < WS_MAX_EXPORTS ? ws_alloc(sizeof(*e)) : NULL;
+    if (c->memory.n_exports >= WS_MAX_EXPORTS || ws_client_charge(c, WS_RESOURCE_DESCRIPTORS, 1))
+        return WS__ERROR__OUT_OF_MEMORY;
+    struct ws_export *e = ws_alloc(sizeof(*e));
     if (!e || pipe2(fds, O_CLOEXEC)) {
+        ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
         free(e);
         return WS__ERROR__OUT_OF_MEMORY;
     }
@@ -59,11 +64,13 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     if (!key_of(e->fd, &e->key) || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
         close(fds[0]);
         close(fds[1]);
+        ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
         free(e);
         return WS__ERROR__OUT_OF_MEMORY;
     }
     e->object = h->ref.object;
     e->client = c;
+    e->account = ws_account_ref(c->who.account);
     c->memory.n_exports++;
     ws_list_append(&e->object->exports, &e->node);
     HASH_ADD(hh, s->memory.exports, key, sizeof(e->key), e);
@@ -97,6 +104,8 @@ void ws_export_closed(struct ws_export *e)
     ws_list_remove(&e->node);
     if (e->client)
         e->client->memory.n_exports--;
+    ws_account_release(e->account, WS_RESOURCE_DESCRIPTORS, 1);
+    ws_account_unref(e->account);
     free(e);
     ws_object_settle(o);
 }

@@ -10,9 +10,12 @@
 #include "backend/backend.h"
 #include "backend/client/memory.h"
 #include "backend/client/reply.h"
+#include "backend/client/user.h"
 #include "backend/code/loader.h"
-
 #include "base/alloc.h"
+#include "base/clock.h"
+
+#define WS_UPLOAD_MAX_NS (60 * WS_NS_PER_S)
 
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
 {
@@ -37,7 +40,7 @@ void ws_module_free(struct ws_module *m)
     ws_device_instance_free(m->context->gpu->device, m->instance);
     if (m->variables)
         ws_memory_free(m->variables);
-    ws_image_unref(m->image);
+    ws_image_unuse(m->use);
     free(m->var_va);
     free(m);
 }
@@ -297,7 +300,9 @@ static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
 static void upload_free(struct ws_client *c, struct ws_upload *u)
 {
     ws_list_remove(&u->node);
+    ws_list_remove(&u->waiting);
     c->modules.n_uploads--;
+    ws_client_release(c, WS_RESOURCE_MODULE_BYTES, u->bytes);
     ws_image_unref(u->image);
     free(u->data);
     free(u);
@@ -307,6 +312,20 @@ void ws_uploads_free(struct ws_client *c)
 {
     while (!ws_list_empty(&c->modules.uploads))
         upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
+}
+
+int ws_uploads_turn(struct ws_server *s)
+{
+    uint64_t now = WS_LIKELY(ws_list_empty(&s->uploads)) ? 0 : ws_clock_ns();
+    while (!ws_list_empty(&s->uploads)) {
+        struct ws_upload *u = ws_list_entry(s->uploads.next, struct ws_upload, waiting);
+        if (now - u->moved_ns < WS_UPLOAD_MAX_NS)
+            return (int)((WS_UPLOAD_MAX_NS - (now - u->moved_ns)) / WS_NS_PER_MS + 1);
+        ws_log(WS_WARN, "module: upload forgotten client=%u bytes=%llu of %llu: no progress",
+               u->client->id, (unsigned long long)u->received, (unsigned long long)u->bytes);
+        upload_free(u->client, u);
+    }
+    return -1;
 }
 
 /* A ModuleLoad that comes to nothing. */
@@ -325,6 +344,7 @@ struct load {
     struct ws_module_load load;
     struct ws_list node; /* client->modules.loads */
     struct ws_context *context;
+    struct ws_image_use *use;
     uint64_t seq, module;
 };
 
@@ -332,6 +352,7 @@ static void load_free(struct load *w)
 {
     ws_list_remove(&w->load.node);
     ws_list_remove(&w->node);
+    ws_image_unuse(w->use);
     free(w);
 }
 
@@ -357,19 +378,21 @@ void ws_module_loads_forget(struct ws_client *c, struct ws_context *x)
     }
 }
 
-/* Makes the module, answers and retires the ModuleLoad. */
+/* Makes the module, answers and retires the ModuleLoad. @use: taken. */
 static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct ws_image *image,
-                       struct ws_code_entry *code)
+                       struct ws_image_use *use, struct ws_code_entry *code)
 {
     struct ws_client *c = x->client;
     struct ws_module *m = ws_alloc(sizeof(*m));
     if (!m) {
+        ws_image_unuse(use);
         refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
         return;
     }
     m->id = id;
     m->context = x;
-    m->image = ws_image_ref(image);
+    m->use = use;
+    m->image = image;
     m->code = code;
     Ws__Error e = module_make(m);
     if (e) {
@@ -389,18 +412,21 @@ static void loaded(struct ws_module_load *load, struct ws_image *image, struct w
     struct load *w = WS_CONTAINER_OF(load, struct load, load);
     struct ws_context *x = w->context;
     uint64_t seq = w->seq, module = w->module;
+    struct ws_image_use *use = r ? NULL : w->use;
+    w->use = r ? w->use : NULL;
     load_free(w);
     if (r) {
         char *text = ws_diags_text(diags);
         refuse(x->client, seq, error_of_ptx(r), text ? text : "");
         free(text);
     } else {
-        module_add(x, seq, module, image, code);
+        module_add(x, seq, module, image, use, code);
     }
 }
 
-static bool load_start(struct ws_context *x, struct ws_image *image, const Ws__ModuleLoad *q,
-                       uint64_t seq)
+/* @use: taken if true is returned. */
+static bool load_start(struct ws_context *x, struct ws_image *image, struct ws_image_use *use,
+                       const Ws__ModuleLoad *q, uint64_t seq)
 {
     struct ws_client *c = x->client;
     struct load *w = ws_alloc(sizeof(*w));
@@ -409,10 +435,33 @@ static bool load_start(struct ws_context *x, struct ws_image *image, const Ws__M
     *w = (struct load){.load.done = loaded, .context = x, .seq = seq, .module = q->module};
     ws_list_init(&w->load.node);
     ws_list_append(&c->modules.loads, &w->node);
+    w->use = use;
     if (!ws_loader_start(c->server->loader, &w->load, image, x->gpu->device, q->name))
         return true;
+    w->use = NULL;
     load_free(w);
     return false;
+}
+
+static void load_image(struct ws_context *x, struct ws_image *image, const Ws__ModuleLoad *q,
+                       uint64_t seq)
+{
+    struct ws_client *c = x->client;
+    bool refused;
+    struct ws_image_use *use = ws_image_use(image, c->who.account, &refused);
+    struct ws_code_entry *code = ws_image_code_known(image, x->gpu->device);
+    if (refused)
+        ws_client_tell_refused(c, WS_RESOURCE_MODULE_BYTES, image->bytes);
+    if (!use) {
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY,
+               refused ? "the user's clients have too many modules"
+                       : "the daemon is out of memory");
+    } else if (code) {
+        module_add(x, seq, q->module, image, use, code);
+    } else if (!load_start(x, image, use, q, seq)) {
+        ws_image_unuse(use);
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+    }
 }
 
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
@@ -440,11 +489,7 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
         refuse(c, seq, WS__ERROR__NEED_IMAGE, "");
         return;
     }
-    struct ws_code_entry *code = ws_image_code_known(image, x->gpu->device);
-    if (code)
-        module_add(x, seq, q->module, image, code);
-    else if (!load_start(x, image, q, seq))
-        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+    load_image(x, image, q, seq);
     ws_image_unref(image);
 }
 
@@ -454,14 +499,18 @@ static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, str
         return WS__ERROR__INVALID_IMAGE;
     if (c->modules.n_uploads >= WS_MAX_UPLOADS)
         upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
-    struct ws_upload *u = ws_alloc(sizeof(*u));
-    if (!u)
+    if (ws_client_charge(c, WS_RESOURCE_MODULE_BYTES, q->image_bytes))
         return WS__ERROR__OUT_OF_MEMORY;
-    u->data = malloc(q->image_bytes);
-    if (!u->data) {
+    struct ws_upload *u = ws_alloc(sizeof(*u));
+    if (!u || !(u->data = malloc(q->image_bytes))) {
+        ws_client_release(c, WS_RESOURCE_MODULE_BYTES, q->image_bytes);
         free(u);
         return WS__ERROR__OUT_OF_MEMORY;
     }
+    u->client = c;
+    u->moved_ns = ws_clock_ns();
+    ws_list_init(&u->waiting);
+    ws_list_append(&c->server->uploads, &u->waiting);
     memcpy(u->sha256, q->sha256.data, WS_SHA256_BYTES);
     u->bytes = q->image_bytes;
     ws_list_append(&c->modules.uploads, &u->node);
@@ -517,6 +566,9 @@ Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *q)
     if (q->data.len)
         memcpy(u->data + u->received, q->data.data, q->data.len);
     u->received += q->data.len;
+    u->moved_ns = ws_clock_ns();
+    ws_list_remove(&u->waiting);
+    ws_list_append(&c->server->uploads, &u->waiting);
     return u->received == u->bytes ? upload_end(c, u) : WS__ERROR__OK;
 }
 

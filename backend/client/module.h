@@ -11,7 +11,8 @@
 struct ws_module {
     uint64_t id;
     struct ws_context *context;
-    struct ws_image *image; /* reference */
+    struct ws_image_use *use;
+    struct ws_image *image; /* of @use */
     struct ws_code_entry *code;
     struct ws_dinstance *instance;
     uint64_t *var_va;
@@ -22,6 +23,9 @@ struct ws_module {
 
 struct ws_upload { /* an image on its way */
     struct ws_list node;
+    struct ws_list waiting; /* server->uploads */
+    struct ws_client *client;
+    uint64_t moved_ns;               /* when a part of it came last */
     uint8_t sha256[WS_SHA256_BYTES]; /* as claimed */
     uint8_t *data;
     uint64_t bytes, received;
@@ -53,5 +57,7 @@ void ws_module_free(struct ws_module *m);
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
 void ws_uploads_free(struct ws_client *c);
+/* Forgets uploads that make no progress. Return: ms after which to look again, or -1. */
+int ws_uploads_turn(struct ws_server *s);
 
 #endif

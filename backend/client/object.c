@@ -14,16 +14,25 @@
 
 #include "base/alloc.h"
 
+/* Memory to which only descriptors refer stays with the user of its last client. */
+static void charge_user(struct ws_object *o, struct ws_account *a)
+{
+    if (o->account)
+        ws_account_release(o->account, WS_RESOURCE_DEVICE_BYTES, o->bytes);
+    ws_account_unref(o->account);
+    o->account = a ? ws_account_ref(a) : NULL;
+    if (a)
+        ws_account_take_over(a, WS_RESOURCE_DEVICE_BYTES, o->bytes);
+}
+
 static void charge(struct ws_object *o, struct ws_client *c)
 {
-    if (o->charged) {
+    if (o->charged)
         o->charged->stats.memory_bytes -= o->bytes;
-        ws_user_charge(o->charged->who.user, -(int64_t)o->bytes);
-    }
     o->charged = c;
     if (!c)
         return;
-    ws_user_charge(c->who.user, (int64_t)o->bytes);
+    charge_user(o, c->who.account);
     c->stats.memory_bytes += o->bytes;
     c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
 }
@@ -50,15 +59,15 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_r
         c->who.told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
     }
-    if (!ws_user_memory_ok(c, bytes))
+    if (ws_client_charge(c, WS_RESOURCE_DEVICE_BYTES, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_object *o = ws_alloc(sizeof(*o));
-    if (!o)
-        return WS__ERROR__OUT_OF_MEMORY;
-    if (ws_device_memory_new(x->gpu->device, bytes, &o->memory)) {
+    if (!o || ws_device_memory_new(x->gpu->device, bytes, &o->memory)) {
+        ws_client_release(c, WS_RESOURCE_DEVICE_BYTES, bytes);
         free(o);
         return WS__ERROR__OUT_OF_MEMORY;
     }
+    o->account = ws_account_ref(c->who.account);
     o->gpu = x->gpu;
     o->bytes = bytes;
     ws_list_init(&o->refs);
@@ -82,6 +91,7 @@ void ws_object_settle(struct ws_object *o)
 {
     if (ws_list_empty(&o->refs) && ws_list_empty(&o->exports)) {
         charge(o, NULL);
+        charge_user(o, NULL);
         if (o->is_shared) {
             struct ws_server *s = o->gpu->server;
             HASH_DEL(s->memory.shared, o);

@@ -7,6 +7,7 @@
 #include "backend/client/client.h"
 #include "backend/client/va.h"
 
+struct ws_account;
 struct ws_gpu;
 struct ws_memory;
 
@@ -14,7 +15,8 @@ struct ws_object { /* shared by those that have a reference to it */
     struct ws_memory *memory;
     struct ws_gpu *gpu;
     uint64_t bytes;
-    struct ws_client *charged; /* one of those that refer to it; NULL: only descriptors do */
+    struct ws_client *charged;  /* one of those that refer to it; NULL: only descriptors do */
+    struct ws_account *account; /* charged with its bytes */
     struct ws_list refs;
     struct ws_list exports;         /* descriptors given out (export.c) */
     uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->memory.shared */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend/client/user.h"
 #include "base/alloc.h"
 #include "protocol/handoff.h"
 
@@ -35,25 +36,50 @@ static Ws__Error check(struct ws_client *c, const struct ws_handoff_request *q)
     return WS__ERROR__OK;
 }
 
+/* A segment is a mapping, a descriptor until the client has it, and as many bytes as its pages
+ * have. */
+static Ws__Error segment_charge(struct ws_client *c, uint64_t map_bytes)
+{
+    Ws__Error e = ws_client_charge(c, WS_RESOURCE_MAPPINGS, 1);
+    if (e)
+        return e;
+    e = ws_client_charge(c, WS_RESOURCE_HOST_BYTES, map_bytes);
+    if (e)
+        ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    return e;
+}
+
+static void segment_release(struct ws_client *c, uint64_t map_bytes)
+{
+    ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    ws_client_release(c, WS_RESOURCE_HOST_BYTES, map_bytes);
+}
+
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
                          struct ws_segment **ret)
 {
+    uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
+    uint64_t map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
     Ws__Error e = check(c, q);
+    if (!e)
+        e = segment_charge(c, map_bytes);
     if (e)
         return e;
     struct ws_segment *g = ws_alloc(sizeof(*g));
-    if (!g)
+    if (!g) {
+        segment_release(c, map_bytes);
         return WS__ERROR__OUT_OF_MEMORY;
-    uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
+    }
     g->kind = q->kind;
     g->bytes = q->bytes;
-    g->map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
+    g->map_bytes = map_bytes;
     g->fd = ws_packet_memfd("wattshare-segment", g->map_bytes);
     g->map = g->fd < 0 ? MAP_FAILED
                        : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (g->map == MAP_FAILED) {
         if (g->fd >= 0)
             close(g->fd);
+        segment_release(c, map_bytes);
         free(g);
         return WS__ERROR__OUT_OF_MEMORY;
     }
@@ -82,6 +108,7 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
     munmap(g->map, g->map_bytes);
+    segment_release(c, g->map_bytes);
     if (g->fd >= 0)
         close(g->fd);
     free(g);

@@ -1,96 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Users who have clients. One is kept as long as any client of his is, and his limits are looked
- * up each time, so that reloading the configuration changes them. */
+/* Between clients and accounts. The limits are looked up in the configuration at each charge, so
+ * that reloading it changes them. */
 #include "backend/client/user.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "backend/backend.h"
 #include "backend/config/access.h"
-#include "base/alloc.h"
 
-struct ws_user {
-    uint32_t uid, n_refs, n_clients;
-    uint64_t memory_bytes;
-    struct ws_server *server;
-    UT_hash_handle hh;
-};
-
-static const struct ws_user_limits *limits_of(const struct ws_user *u)
+static const struct ws_user_limits *limits_of(const struct ws_server *s, uint32_t uid)
 {
-    return ws_access_find(&u->server->config->access, u->uid);
+    return ws_access_find(&s->config->access, uid);
 }
 
-struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size)
+static uint64_t pool(void *arg, enum ws_resource r)
 {
-    struct ws_user *u;
-    HASH_FIND(hh, s->clients.users, &uid, sizeof(uid), u);
-    if (!u) {
-        if (!(u = ws_alloc(sizeof(*u)))) {
-            snprintf(buf, size, "the daemon is out of memory");
-            return NULL;
-        }
-        u->uid = uid;
-        u->server = s;
-        HASH_ADD(hh, s->clients.users, uid, sizeof(u->uid), u);
+    const struct ws_server *s = arg;
+    uint64_t set = s->config->limits.pool[r];
+    return set ? set : s->system_pool[r];
+}
+
+static uint64_t user_limit(void *arg, uint32_t uid, enum ws_resource r)
+{
+    const struct ws_user_limits *l = limits_of(arg, uid);
+    return l ? l->limit[r] : 0;
+}
+
+int ws_users_open(struct ws_server *s)
+{
+    for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
+        s->system_pool[r] = ws_accounts_system_pool(r);
+    return ws_accounts_new(&s->accounts, &(struct ws_accounts_ops){s, pool, user_limit});
+}
+
+struct ws_account *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size)
+{
+    struct ws_account *a = ws_account_of_user(s->accounts, uid);
+    if (!a) {
+        snprintf(buf, size, "the daemon is out of memory");
+        return NULL;
     }
-    u->n_refs++;
-    u->n_clients++;
-    const struct ws_user_limits *l = limits_of(u);
-    if (!l || !l->max_clients || u->n_clients <= l->max_clients)
-        return u;
-    snprintf(buf, size, "user %u has %u clients, the limit that the configuration sets for %s", uid,
-             u->n_clients - 1, l->everybody ? "each user" : "this user");
-    ws_user_leave(u);
-    ws_user_unref(s, u);
-    return NULL;
+    if (!ws_account_charge(a, WS_RESOURCE_CLIENTS, 1))
+        return a;
+    ws_account_refusal(a, WS_RESOURCE_CLIENTS, 1, buf, size);
+    return ws_account_unref(a);
 }
 
-void ws_user_leave(struct ws_user *u)
+void ws_user_leave(struct ws_client *c)
 {
-    u->n_clients--;
+    ws_client_release(c, WS_RESOURCE_CLIENTS, 1);
 }
 
-void ws_user_unref(struct ws_server *s, struct ws_user *u)
+Ws__Error ws_client_charge(struct ws_client *c, enum ws_resource r, uint64_t n)
 {
-    if (!u || --u->n_refs)
-        return;
-    HASH_DEL(s->clients.users, u);
-    free(u);
+    if (WS_LIKELY(!ws_account_charge(c->who.account, r, n)))
+        return WS__ERROR__OK;
+    ws_client_tell_refused(c, r, n);
+    return WS__ERROR__OUT_OF_MEMORY;
+}
+
+void ws_client_tell_refused(struct ws_client *c, enum ws_resource r, uint64_t n)
+{
+    char text[256];
+    if (!(c->who.told_refused & 1u << r))
+        ws_log(WS_WARN, "account: refused client=%u pid=%u user=%d: %s", c->id, c->who.pid,
+               (int)c->who.uid, ws_account_refusal(c->who.account, r, n, text, sizeof(text)));
+    c->who.told_refused |= 1u << r;
+}
+
+void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n)
+{
+    ws_account_release(c->who.account, r, n);
 }
 
 uint64_t ws_user_memory_left(const struct ws_client *c)
 {
-    const struct ws_user_limits *l = c->who.user ? limits_of(c->who.user) : NULL;
-    if (!l || !l->memory_bytes)
-        return UINT64_MAX;
-    return l->memory_bytes > c->who.user->memory_bytes ? l->memory_bytes - c->who.user->memory_bytes
-                                                       : 0;
-}
-
-bool ws_user_memory_ok(struct ws_client *c, uint64_t bytes)
-{
-    uint64_t left = ws_user_memory_left(c);
-    if (bytes <= left)
-        return true;
-    if (!c->who.told_memory)
-        ws_log(WS_WARN,
-               "access: memory refused client=%u pid=%u user=%u bytes=%" PRIu64 " left=%" PRIu64
-               ": more than the memory_bytes of his section in the configuration",
-               c->id, c->who.pid, c->who.user->uid, bytes, left);
-    c->who.told_memory = true;
-    return false;
-}
-
-void ws_user_charge(struct ws_user *u, int64_t bytes)
-{
-    if (u)
-        u->memory_bytes += (uint64_t)bytes;
+    uint64_t may = ws_account_may_hold(c->who.account, WS_RESOURCE_DEVICE_BYTES),
+             has = ws_account_used(c->who.account, WS_RESOURCE_DEVICE_BYTES);
+    return may == UINT64_MAX ? may : may > has ? may - has : 0;
 }
 
 uint32_t ws_user_share(const struct ws_client *c)
 {
-    const struct ws_user_limits *l = c->who.user ? limits_of(c->who.user) : NULL;
+    const struct ws_user_limits *l = limits_of(c->server, c->who.uid);
     return l ? l->share : WS_SHARE_DEFAULT;
 }

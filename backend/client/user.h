@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/user.h - users of the machine who have clients: how much all clients of one
- * have together. Threads: the loop. */
+/* backend/client/user.h - what the user of a client has, and may have: the charges of clients to
+ * the accounts (accounts/account.h), and what the configuration says of users. Threads: the
+ * loop. */
 #ifndef WS_BACKEND_CLIENT_USER_H
 #define WS_BACKEND_CLIENT_USER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "backend/accounts/account.h"
+#include "base/macros.h"
+#include "protocol/protocol.h"
 
 struct ws_client;
 struct ws_server;
-struct ws_user;
 
-/* The user of a new client, or NULL: with the text for him in @buf. */
-struct ws_user *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size);
-void ws_user_leave(struct ws_user *u);                      /* the client is dropped */
-void ws_user_unref(struct ws_server *s, struct ws_user *u); /* …and freed. NULL ok */
-/* Whether the client's user may have @bytes more of device memory; if not, that is logged once
- * for each client. */
-bool ws_user_memory_ok(struct ws_client *c, uint64_t bytes);
-void ws_user_charge(struct ws_user *u, int64_t bytes);
-/* Bytes that he may still have; UINT64_MAX: he has no limit. */
+/* Makes server->accounts. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_users_open(struct ws_server *s);
+
+/* The account of the user of a new client, charged with one client. NULL: he may have no more,
+ * or there is no memory: with the text for him in @buf. */
+struct ws_account *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size);
+/* The client is dropped. It keeps its reference, and what else it has, until it is freed. */
+void ws_user_leave(struct ws_client *c);
+
+/* Charges the client's user before something is taken. Return: OK, or OUT_OF_MEMORY: nothing is
+ * charged, and the log says so once for each client and resource. */
+Ws__Error ws_client_charge(struct ws_client *c, enum ws_resource r, uint64_t n);
+/* A charge of @n was refused: logs that, once for each client and resource. */
+void ws_client_tell_refused(struct ws_client *c, enum ws_resource r, uint64_t n);
+void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n);
+
+/* Bytes of device memory that he may still have; UINT64_MAX: he has no limit. */
 uint64_t ws_user_memory_left(const struct ws_client *c);
 /* The weight of the client's tasks among those of other users, 100 is 1. */
 uint32_t ws_user_share(const struct ws_client *c);

@@ -58,6 +58,56 @@ struct ws_image *ws_image_unref(struct ws_image *i)
     return NULL;
 }
 
+/* ---- who is charged ---- */
+
+struct ws_image_use {
+    struct ws_image *image;
+    struct ws_account *account;
+    uint32_t n;          /* modules, and loads under way */
+    struct ws_list node; /* image->uses */
+};
+
+static struct ws_image_use *use_of(struct ws_image *i, const struct ws_account *a)
+{
+    ws_list_for_each (n, &i->uses) {
+        struct ws_image_use *u = ws_list_entry(n, struct ws_image_use, node);
+        if (u->account == a)
+            return u;
+    }
+    return NULL;
+}
+
+struct ws_image_use *ws_image_use(struct ws_image *i, struct ws_account *a, bool *ret_refused)
+{
+    struct ws_image_use *u = use_of(i, a);
+    *ret_refused = !u && ws_account_charge(a, WS_RESOURCE_MODULE_BYTES, i->bytes);
+    if (*ret_refused)
+        return NULL;
+    if (!u && !(u = ws_alloc(sizeof(*u)))) {
+        ws_account_release(a, WS_RESOURCE_MODULE_BYTES, i->bytes);
+        return NULL;
+    }
+    if (!u->n++) {
+        u->image = ws_image_ref(i);
+        u->account = ws_account_ref(a);
+        ws_list_append(&i->uses, &u->node);
+    }
+    return u;
+}
+
+void ws_image_unuse(struct ws_image_use *u)
+{
+    if (!u || --u->n)
+        return;
+    ws_list_remove(&u->node);
+    ws_account_release(u->account, WS_RESOURCE_MODULE_BYTES, u->image->bytes);
+    ws_account_unref(u->account);
+    ws_image_unref(u->image);
+    free(u);
+}
+
+/* ---- images ---- */
+
 struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256)
 {
     struct ws_image *i;
@@ -77,6 +127,7 @@ int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint6
     i->bytes = bytes;
     i->n_refs = 1;
     ws_list_init(&i->lru);
+    ws_list_init(&i->uses);
     HASH_ADD_KEYPTR(hh, c->images, i->sha256, WS_SHA256_BYTES, i);
     c->bytes += bytes;
     c->n_images++;

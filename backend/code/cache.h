@@ -11,11 +11,14 @@
 
 #include <pthread.h>
 #include <uthash.h>
+#include "backend/accounts/account.h"
 #include "base/list.h"
 #include "backend/learn/learn.h"
 #include "backend/code/rewrite.h"
 #include "device/device.h"
 #include "protocol/protocol.h"
+
+struct ws_image_use; /* by one user */
 
 struct ws_code_entry {
     uint8_t sha256[WS_SHA256_BYTES]; /* of the text */
@@ -39,7 +42,8 @@ struct ws_image {
     uint8_t *data;
     uint64_t bytes;
     uint32_t n_refs;
-    struct ws_list lru; /* in cache->lru while n_refs is 0 */
+    struct ws_list lru;  /* in cache->lru while n_refs is 0 */
+    struct ws_list uses; /* of users who are charged for it */
     struct {
         uint32_t sm;
         struct ws_code_entry *code;
@@ -71,6 +75,10 @@ WS_MUST_CHECK int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_
                                uint64_t bytes, struct ws_image **ret);
 struct ws_image *ws_image_ref(struct ws_image *i);
 struct ws_image *ws_image_unref(struct ws_image *i);
+/* Charges @a with the image's bytes, once however often it uses the image, and takes a reference
+ * to the image. Return: NULL: no memory, or the account may have no more (*ret_refused). */
+struct ws_image_use *ws_image_use(struct ws_image *i, struct ws_account *a, bool *ret_refused);
+void ws_image_unuse(struct ws_image_use *u); /* NULL ok */
 /* The code of @i for @device if it was made before (and the image told of it), or NULL. Loop
  * thread. */
 struct ws_code_entry *ws_image_code_known(const struct ws_image *i, const struct ws_device *device);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "backend/accounts/account.h"
 #include "base/diag.h"
 #include "base/macros.h"
 #include "protocol/curve.h"
@@ -15,10 +16,9 @@
 enum { WS_SHARE_DEFAULT = 100, WS_USER_NAME_BYTES = 33 };
 struct ws_user_limits { /* of a section `user NAME { }` */
     uint32_t uid;
-    bool everybody;       /* "*": each user without a section */
-    uint32_t max_clients; /* 0: no limit of its own */
-    uint64_t memory_bytes;
-    uint32_t share; /* weight of the user's tasks, 100 is 1 */
+    bool everybody;                 /* "*": each user without a section */
+    uint64_t limit[_WS_RESOURCE_N]; /* 0: no limit of its own */
+    uint32_t share;                 /* weight of the user's tasks, 100 is 1 */
 };
 struct ws_allowed { /* a line of the list of allowed keys */
     uint8_t key[WS_CURVE_KEY_BYTES];

@@ -97,17 +97,22 @@ static void client_free(struct ws_client *c)
     free(c->out.bytes);
     ws_output_deinit(&c->output);
     ws_ledger_deinit(&c->not_supported);
-    ws_user_unref(c->server, c->who.user);
+    ws_account_unref(c->who.account);
     free(c);
 }
 
-/* Everything but its place among the clients. NULL: no memory. */
+/* Everything but its place among the clients. @account: taken, and charged with one client.
+ * NULL: no memory. */
 static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *peer,
-                                    const uint32_t *order, uint32_t n)
+                                    struct ws_account *account, const uint32_t *order, uint32_t n)
 {
     struct ws_client *c = ws_alloc(sizeof(*c));
-    if (!c)
+    if (!c) {
+        ws_account_release(account, WS_RESOURCE_CLIENTS, 1);
+        ws_account_unref(account);
         return NULL;
+    }
+    c->who.account = account;
     c->server = s;
     c->peer = *peer;
     c->who.srcfd = -1;
@@ -136,6 +141,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
         ws_space_set_print(c->memory.space, ws_output_add, &c->output);
         return c;
     }
+    ws_user_leave(c);
     client_free(c);
     return NULL;
 }
@@ -274,7 +280,7 @@ static bool end_lost(struct ws_server *s)
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h)
 {
-    char text[160];
+    char text[256];
     struct ws_client *c = ws_client_find(s, msg->peer);
     if (c) {
         ws_client_drop(c, WS__ERROR__MALFORMED, "said hello twice");
@@ -292,14 +298,6 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__DRAINING, "the daemon is going down");
         return;
     }
-    if (s->clients.n >= s->config->limits.max_clients)
-        end_lost(s);
-    if (s->clients.n >= s->config->limits.max_clients) {
-        snprintf(text, sizeof(text), "%u clients are connected, the limit (max_clients)",
-                 s->clients.n);
-        refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
-        return;
-    }
     Ws__HelloReply ask = WS__HELLO_REPLY__INIT;
     if (ws_hello_needs_env(s, h, &ask)) {
         ask_env(s, msg->peer, &ask);
@@ -312,7 +310,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         ws_log(WS_INFO, "client: gone before its hello was read pid=%u", who.pid);
         return;
     }
-    struct ws_user *user = ws_user_enter(s, who.uid, text, sizeof(text));
+    struct ws_account *user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user && end_lost(s))
         user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user) {
@@ -321,14 +319,11 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     }
     uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
     n = ws_task_gpus(s, &who.work, order, n);
-    c = client_new(s, msg->peer, order, n);
+    c = client_new(s, msg->peer, user, order, n);
     if (!c) {
-        ws_user_leave(user);
-        ws_user_unref(s, user);
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
-    c->who.user = user;
     c->who.srcfd = who.srcfd;
     c->who.pid = who.pid;
     c->who.uid = who.uid;
@@ -390,7 +385,7 @@ static void end(struct ws_client *c)
     }
     ws_energy_settle(s);
     ws_module_loads_forget(c, NULL);
-    ws_user_leave(c->who.user);
+    ws_user_leave(c);
     if (c->n_contexts)
         c->contexts[0].gpu->n_home--;
     ws_client_ring_close(c);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
+#include "backend/accounts/account.h"
 #include "backend/config/access.h"
 #include "base/log.h"
 #include "backend/code/rewrite.h"
@@ -15,8 +16,8 @@
 
 enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
 
-struct ws_limits { /* of one client; max_clients and cache_bytes are of all clients together */
-    uint32_t max_clients;
+struct ws_limits { /* of one client; pool and cache_bytes are of all clients together */
+    uint64_t pool[_WS_RESOURCE_N]; /* 0: as the machine allows */
     uint32_t max_message_bytes, max_commands, max_outstanding, max_inline_bytes, max_param_bytes;
     uint32_t max_streams, max_events;
     uint64_t max_image_bytes, max_segment_bytes, memory_quota_bytes; /* quota 0: none */

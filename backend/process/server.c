@@ -15,8 +15,10 @@
 
 #include "backend/backend.h"
 #include "backend/client/command.h"
+#include "backend/client/module.h"
 #include "backend/client/object.h"
 #include "backend/client/relaunch.h"
+#include "backend/client/user.h"
 #include "backend/code/loader.h"
 #include "backend/learn/learn.h"
 #include "backend/scheduling/fused.h"
@@ -99,6 +101,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->clients.dropped);
     ws_list_init(&s->clients.dying);
     ws_list_init(&s->clients.leaving);
+    ws_list_init(&s->uploads);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
     ws_list_init(&s->queues.reached);
@@ -119,6 +122,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->relaunch.list);
     s->commands.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->commands.wake_fd < 0 ? -errno : ws_va_pool_init(&s->memory.va_pool);
+    if (!r)
+        r = ws_users_open(s);
     if (!r)
         r = ws_loader_new(&s->loader, &config->n_loaders, s->commands.wake_fd);
     if (!r)
@@ -178,6 +183,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
         ws_ledger_deinit(&s->stats.ended[i].not_supported);
     ws_cache_deinit(&s->cache);
     ws_task_sums_free(s);
+    ws_accounts_free(s->accounts);
     ws_tracing_free(s);
     ws_va_pool_deinit(&s->memory.va_pool);
     ws_arena_deinit(&s->arena);
@@ -296,6 +302,7 @@ int ws_server_turn(struct ws_server *s)
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         poll_ms = sooner(poll_ms, leaving_ms(s));
+    poll_ms = sooner(poll_ms, ws_uploads_turn(s));
     return sooner(sooner(poll_ms, gate_ms), sooner(log_ms, ws_tracing_turn(s)));
 }
 

@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "backend/client/object.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 #include "protocol/ring.h"
 #include "protocol/handoff.h"
@@ -24,13 +25,35 @@ struct ws_client_ring {
     struct ws_list rung; /* server->handoff.rung */
 };
 
+/* A ring takes a mapping, its doorbell a descriptor. */
+static Ws__Error ring_charge(struct ws_client *c)
+{
+    Ws__Error e = ws_client_charge(c, WS_RESOURCE_MAPPINGS, 1);
+    if (e)
+        return e;
+    e = ws_client_charge(c, WS_RESOURCE_DESCRIPTORS, 1);
+    if (e)
+        ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    return e;
+}
+
+static void ring_release(struct ws_client *c)
+{
+    ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
+}
+
 Ws__Error ws_client_ring_new(struct ws_client *c, int *ret_fd)
 {
     if (c->wire.ring)
         return WS__ERROR__INVALID_VALUE;
+    Ws__Error e = ring_charge(c);
+    if (e)
+        return e;
     int fd = ws_packet_memfd("wattshare-ring", sizeof(struct ws_ring_memory));
     struct ws_client_ring *l = fd < 0 ? NULL : ws_alloc(sizeof(*l));
     if (!l || ws_ring_map(&l->end, fd, false)) {
+        ring_release(c);
         free(l);
         if (fd >= 0)
             close(fd);
@@ -76,6 +99,8 @@ void ws_client_ring_close(struct ws_client *c)
 void ws_client_ring_free(struct ws_client *c)
 {
     ws_client_ring_close(c);
+    if (c->wire.ring)
+        ring_release(c);
     free(c->wire.ring);
     c->wire.ring = NULL;
 }

@@ -81,7 +81,7 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
     *ret = (struct ws_peer_info){.srcfd = p->srcfd,
                                  .ipc = true,
                                  .has_uid = true,
-                                 .uid = 1000,
+                                 .uid = p->uid,
                                  .pid = (uint32_t)getpid(),
                                  .gone = p->ended};
 }
@@ -104,6 +104,7 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
         w->peers[i].peer = (struct ws_peer){.n = 1, .id = {(uint8_t)i}};
         w->peers[i].next_seq = 1;
         w->peers[i].srcfd = 100 + (int)i;
+        w->peers[i].uid = 1000;
     }
     if (ws_config_limits(&w->config.limits))
         abort();

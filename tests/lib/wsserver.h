@@ -16,7 +16,8 @@ struct wss_peer {
     /* its connection, while what it sent lies with the daemon, which may not notice when it
      * answers */
     bool ended;
-    int srcfd; /* 100 + its number at first */
+    int srcfd;    /* 100 + its number at first */
+    uint32_t uid; /* 1000 at first */
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
     unsigned n_notices, n_replies, n_status, n_messages;

@@ -21,8 +21,14 @@ static const enum ws_resource R = WS_RESOURCE_CONNECTIONS;
 struct fixture {
     struct ws_accounts *s;
     struct ws_account *users[USERS];
-    uint64_t own_limit; /* of user 3 */
+    uint64_t pool, own_limit; /* own_limit: of user 3 */
 };
+
+static uint64_t pool_of(void *arg, enum ws_resource r)
+{
+    struct fixture *f = arg;
+    return r == R ? f->pool : WS_ACCOUNT_UNLIMITED;
+}
 
 static uint64_t user_limit(void *arg, uint32_t uid, enum ws_resource r)
 {
@@ -34,7 +40,8 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     *state = f;
-    int r = ws_accounts_new(&f->s, &(struct ws_accounts_ops){f, user_limit});
+    f->pool = WS_ACCOUNT_UNLIMITED;
+    int r = ws_accounts_new(&f->s, &(struct ws_accounts_ops){f, pool_of, user_limit});
     for (uint32_t i = 0; !r && i < USERS; i++)
         r = (f->users[i] = ws_account_of_user(f->s, i)) ? 0 : -ENOMEM;
     return r;
@@ -65,7 +72,7 @@ static void test_one_user_may_have_half(void **state)
     struct fixture *f = *state;
     assert_int_equal(ws_account_charge(f->users[0], R, 1000000), 0); /* no pool: no limit */
     ws_account_release(f->users[0], R, 1000000);
-    ws_accounts_set_pool(f->s, R, 1024);
+    f->pool = 1024;
     assert_int_equal(ws_account_may_hold(f->users[0], R), 512);
     assert_int_equal(take_all(f->users[0]), 512);
     assert_int_equal(ws_account_n_refused(f->users[0], R), 1);
@@ -79,7 +86,7 @@ static void test_one_user_may_have_half(void **state)
 static void test_refusal_changes_nothing(void **state)
 {
     struct fixture *f = *state;
-    ws_accounts_set_pool(f->s, R, 100);
+    f->pool = 100;
     assert_int_equal(ws_account_charge(f->users[0], R, 30), 0);
     assert_int_equal(ws_account_charge(f->users[0], R, 21), -EDQUOT);
     assert_int_equal(ws_account_charge(f->users[0], R, UINT64_MAX), -EDQUOT);
@@ -96,10 +103,33 @@ static void test_no_overflow_without_a_pool(void **state)
     assert_int_equal(ws_account_charge(f->users[1], R, 1), 0);
 }
 
+static void test_what_changes_hands_is_charged_anyway(void **state)
+{
+    struct fixture *f = *state;
+    f->pool = 100;
+    ws_account_take_over(f->users[0], R, 80);
+    assert_int_equal(ws_account_used(f->users[0], R), 80);
+    assert_int_equal(ws_account_charge(f->users[0], R, 1), -EDQUOT);
+    assert_int_equal(take_all(f->users[1]), 7); /* a third of 20 */
+    ws_account_release(f->users[0], R, 60);
+    assert_int_equal(take_all(f->users[0]), 11); /* a third of 93, less 20 */
+}
+
+/* What is open in the configuration is bounded by the machine. */
+static void test_pools_of_this_machine(void **state)
+{
+    (void)state;
+    for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
+        assert_true(ws_accounts_system_pool(r) >= 128);
+    assert_in_range(ws_accounts_system_pool(WS_RESOURCE_MAPPINGS), 1000, 1 << 30);
+    assert_in_range(ws_accounts_system_pool(WS_RESOURCE_HOST_BYTES), 64 << 20, UINT64_C(1) << 50);
+    assert_true(ws_accounts_system_pool(WS_RESOURCE_DEVICE_BYTES) == WS_ACCOUNT_UNLIMITED);
+}
+
 static void test_pool_of_one_can_be_used(void **state)
 {
     struct fixture *f = *state;
-    ws_accounts_set_pool(f->s, R, 1);
+    f->pool = 1;
     assert_int_equal(take_all(f->users[0]), 1);
     assert_int_equal(take_all(f->users[1]), 0);
 }
@@ -124,7 +154,7 @@ static void test_next_one_gets_the_stated_part(void **state)
 {
     struct fixture *f = *state;
     const uint64_t pool = 100000;
-    ws_accounts_set_pool(f->s, R, pool);
+    f->pool = pool;
     for (unsigned i = 0; i < USERS; i++) {
         assert_true(take_all(f->users[i]) >= pool / ((i + 1) * (i + 2)));
         check_promise(f, pool);
@@ -139,7 +169,7 @@ static void test_promise_holds_in_any_order(void **state)
     uint64_t seed = 12345;
     for (unsigned round = 0; round < 20; round++) {
         uint64_t pool = 500 + round * 977;
-        ws_accounts_set_pool(f->s, R, pool);
+        f->pool = pool;
         for (unsigned step = 0; step < 5000; step++) {
             seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
             struct ws_account *a = f->users[(seed >> 33) % USERS];
@@ -163,7 +193,7 @@ static void test_limit_of_ones_own(void **state)
 {
     struct fixture *f = *state;
     char text[256];
-    ws_accounts_set_pool(f->s, R, 100);
+    f->pool = 100;
     f->own_limit = 7;
     assert_int_equal(take_all(f->users[3]), 7);
     ws_account_refusal(f->users[3], R, 1, text, sizeof(text));
@@ -196,7 +226,7 @@ static void test_addresses_are_one_user_together(void **state)
     struct ws_account *a[50];
     char text[256];
     uint64_t sum = 0;
-    ws_accounts_set_pool(f->s, R, 4000);
+    f->pool = 4000;
     for (unsigned i = 0; i < WS_ARRAY_SIZE(a); i++) {
         snprintf(text, sizeof(text), "192.0.2.%u", i);
         assert_non_null(a[i] = of_address(f->s, text));
@@ -266,6 +296,8 @@ int main(int argc, char **argv)
         T(test_one_user_may_have_half),
         T(test_refusal_changes_nothing),
         T(test_no_overflow_without_a_pool),
+        T(test_what_changes_hands_is_charged_anyway),
+        T(test_pools_of_this_machine),
         T(test_pool_of_one_can_be_used),
         T(test_next_one_gets_the_stated_part),
         T(test_promise_holds_in_any_order),

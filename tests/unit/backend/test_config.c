@@ -76,7 +76,7 @@ static void test_everything_is_taken(void **state)
     assert_int_equal(f->c.drain_timeout_s, 7);
     assert_int_equal(f->c.heartbeat_s, 2);
     assert_int_equal(f->c.max_kernel_insns, UINT64_C(5000000000));
-    assert_int_equal(f->c.limits.max_clients, 9);
+    assert_int_equal(f->c.limits.pool[WS_RESOURCE_CLIENTS], 9);
     assert_int_equal(f->c.limits.max_message_bytes, 100000);
     assert_int_equal(f->c.limits.memory_quota_bytes, UINT64_C(8) << 30);
     assert_int_equal(f->c.limits.max_commands, 4096); /* what is not named keeps its default */
@@ -89,7 +89,7 @@ static void test_braces_that_are_text(void **state)
     assert_int_equal(load(f, "# { it's\n/* { \" */ // {\ncatalog = {\"/a}\\\"{\", '/{b\"'}\n"
                              "limits { max_clients = 7 }"),
                      0);
-    assert_int_equal(f->c.limits.max_clients, 7);
+    assert_int_equal(f->c.limits.pool[WS_RESOURCE_CLIENTS], 7);
     assert_string_equal(f->c.catalog[0], "/a}\"{");
 }
 

@@ -310,7 +310,7 @@ static void test_the_seat_of_a_lost_client_is_free(void **state)
 {
     struct fixture *f = *state;
     struct wss *w = f->w;
-    w->config.limits.max_clients = 1;
+    w->config.limits.pool[WS_RESOURCE_CLIENTS] = 1;
     wss_hello(w, 0, NULL);
     w->queued = true;
     wss_hello(w, 1, NULL);
@@ -325,7 +325,7 @@ static void test_the_users_seat_of_a_lost_client_is_free(void **state)
 {
     struct fixture *f = *state;
     struct wss *w = f->w;
-    struct ws_user_limits everybody = {.everybody = true, .max_clients = 1};
+    struct ws_user_limits everybody = {.everybody = true, .limit[WS_RESOURCE_CLIENTS] = 1};
     w->config.access.limits = &everybody;
     w->config.access.n_limits = 1;
     wss_hello(w, 0, NULL);

@@ -76,12 +76,12 @@ static void test_hello_refused(void **state)
     wss_message(w, 0, &m);
     assert_int_equal(w->peers[0].hello_error, WS__ERROR__VERSION_MISMATCH);
     assert_non_null(strstr(w->peers[0].text, "99"));
-    w->config.limits.max_clients = 1;
+    w->config.limits.pool[WS_RESOURCE_CLIENTS] = 1;
     wss_hello(w, 1, NULL);
     wss_hello(w, 2, NULL);
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     assert_int_equal(w->peers[2].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    w->config.limits.max_clients = 10;
+    w->config.limits.pool[WS_RESOURCE_CLIENTS] = 10;
     ws_server_drain(w->server);
     wss_hello(w, 3, NULL);
     assert_int_equal(w->peers[3].hello_error, WS__ERROR__DRAINING);

@@ -131,8 +131,8 @@ static void limit(struct wss *w, bool everybody, uint32_t uid, uint32_t clients,
 {
     struct ws_user_limits l = {.everybody = everybody,
                                .uid = uid,
-                               .max_clients = clients,
-                               .memory_bytes = bytes,
+                               .limit[WS_RESOURCE_CLIENTS] = clients,
+                               .limit[WS_RESOURCE_DEVICE_BYTES] = bytes,
                                .share = share};
     assert_int_equal(ws_access_add(&w->config.access, &l), 0);
 }
@@ -147,7 +147,7 @@ static void test_user_clients(void **state)
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     wss_hello(w, 2, NULL);
     assert_int_equal(w->peers[2].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    assert_non_null(strstr(w->peers[2].text, "user 1000 has 2 clients"));
+    assert_non_null(strstr(w->peers[2].text, "clients: user 1000 has 2 "));
     Ws__ClientMessage bye = WS__CLIENT_MESSAGE__INIT;
     bye.goodbye = true;
     wss_message(w, 0, &bye);
@@ -174,7 +174,7 @@ static void test_user_memory(void **state)
     m.address = a;
     assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_MEM_FREE, &m)), WS__ERROR__OK);
     assert_int_not_equal(wss_alloc(w, 1, 0, MIB), 0);
-    w->config.access.limits[0].memory_bytes = 3 * MIB; /* reloaded */
+    w->config.access.limits[0].limit[WS_RESOURCE_DEVICE_BYTES] = 3 * MIB; /* reloaded */
     assert_int_not_equal(wss_alloc(w, 0, 0, MIB), 0);
     assert_int_equal(wss_alloc(w, 0, 0, 512), 0);
 }
@@ -187,9 +187,9 @@ static void test_whose_limits(void **state)
     assert_null(ws_access_find(&w->config.access, 6));
     limit(w, true, 0, 2, 0, 1);
     limit(w, false, 6, 3, 0, 1);
-    assert_int_equal(ws_access_find(&w->config.access, 5)->max_clients, 1);
-    assert_int_equal(ws_access_find(&w->config.access, 6)->max_clients, 3);
-    assert_int_equal(ws_access_find(&w->config.access, 7)->max_clients, 2);
+    assert_int_equal(ws_access_find(&w->config.access, 5)->limit[WS_RESOURCE_CLIENTS], 1);
+    assert_int_equal(ws_access_find(&w->config.access, 6)->limit[WS_RESOURCE_CLIENTS], 3);
+    assert_int_equal(ws_access_find(&w->config.access, 7)->limit[WS_RESOURCE_CLIENTS], 2);
 }
 
 /* ---- keys ---- */
@@ -285,23 +285,23 @@ static void test_reload(void **state)
     assert_int_equal(ws_config_init(&fresh), 0);
     ws_reload_apply(&live, &fresh, later, sizeof(later));
     assert_string_equal(later, "");
-    fresh.limits.max_clients = 7;
+    fresh.limits.pool[WS_RESOURCE_CLIENTS] = 7;
     fresh.limits.max_message_bytes = 1 << 20;
     fresh.drain_timeout_s = 3;
     fresh.n_loaders = 5;
     fresh.placement = WS_PLACE_FIXED;
     fresh.metrics = strdup("127.0.0.1:1");
-    struct ws_user_limits l = {.uid = 3, .max_clients = 4};
+    struct ws_user_limits l = {.uid = 3, .limit[WS_RESOURCE_CLIENTS] = 4};
     assert_int_equal(ws_access_add(&fresh.access, &l), 0);
     ws_reload_apply(&live, &fresh, later, sizeof(later));
     assert_string_equal(later, "metrics, loaders, max_message_bytes");
-    assert_int_equal(live.limits.max_clients, 7);
+    assert_int_equal(live.limits.pool[WS_RESOURCE_CLIENTS], 7);
     assert_int_equal(live.limits.max_message_bytes, 4 << 20);
     assert_int_equal(live.drain_timeout_s, 3);
     assert_int_equal(live.n_loaders, 2);
     assert_int_equal(live.placement, WS_PLACE_FIXED);
     assert_null(live.metrics);
-    assert_int_equal(ws_access_find(&live.access, 3)->max_clients, 4);
+    assert_int_equal(ws_access_find(&live.access, 3)->limit[WS_RESOURCE_CLIENTS], 4);
     ws_reload_apply(&live, &fresh, later, 12); /* a short buffer is cut, not overrun */
     assert_true(strlen(later) < 12);
     ws_config_deinit(&live);
