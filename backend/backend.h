@@ -12,7 +12,7 @@
  *   1. A client may be dropped at any point (ws_client_drop()). From then on it takes no message
  *      and starts no work, and nobody finds it; all else of it stays as it is, so whoever is in
  *      the middle of something can finish.
- *   2. ws_clients_end_dropped() takes it out of every part. It runs between messages and between
+ *   2. ws_clients_settle() takes it out of every part. It runs between messages and between
  *      the parts of a turn, when no function holds anything of a client but the client itself.
  *   3. It is freed at the end of the turn in which no device works for it any more
  *      (ws_clients_reap()). So a pointer to a client stays good for the whole turn.

@@ -8,7 +8,7 @@
  *
  * Ending a client takes two steps. ws_client_drop() may be called anywhere; it cuts the client
  * off (nobody finds it any more, it takes no message and starts no work) and puts it on
- * server->clients.dropped. ws_clients_end_dropped() (process/clients.h) empties that list when
+ * server->clients.dropped. ws_clients_settle() (process/clients.h) empties that list when
  * no other function is in the middle of something: it tells the peer and takes the client out of
  * every part. Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_CLIENT_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause:
  * goodbye, the end of the peer's connections when its last messages are handled, a broken limit.
- * ws_clients_end_dropped() takes a dropped client out of every part; its memory is freed by
+ * ws_clients_settle() takes a dropped client out of every part; its memory is freed by
  * ws_clients_reap(), when no device works for it any more. */
 #include "backend/process/clients.h"
 
@@ -262,6 +262,8 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
     ws_newcomer_recognise(s, h, ret);
 }
 
+static void end_dropped(struct ws_server *s);
+
 /* Ends the clients whose connection is lost, though they may have messages that are not handled
  * yet: a dead client's last work is worth less than a living one's seat. Return: there were any. */
 static bool end_lost(struct ws_server *s)
@@ -274,7 +276,7 @@ static bool end_lost(struct ws_server *s)
         ws_client_drop(c, WS__ERROR__OK, "%s; its seat is needed", c->leaving.why);
         any = true;
     }
-    ws_clients_end_dropped(s);
+    end_dropped(s);
     return any;
 }
 
@@ -404,7 +406,7 @@ static void end(struct ws_client *c)
     }
 }
 
-void ws_clients_end_dropped(struct ws_server *s)
+static void end_dropped(struct ws_server *s)
 {
     struct ws_list *n;
     while ((n = ws_list_pop(&s->clients.dropped))) {
@@ -416,7 +418,7 @@ void ws_clients_end_dropped(struct ws_server *s)
 void ws_clients_settle(struct ws_server *s)
 {
     do {
-        ws_clients_end_dropped(s);
+        end_dropped(s);
         ws_server_run_ready(s);
     } while (!ws_list_empty(&s->clients.dropped));
 }

@@ -7,9 +7,8 @@
 
 void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h);
 /* Takes the clients that were dropped (ws_client_drop()) out of every part: of each, what is
- * queued is freed, what runs is cancelled, its peer is told. What this wakes has yet to be run. */
-void ws_clients_end_dropped(struct ws_server *s);
-/* Ends who was dropped and starts what may start, until nothing of either is left. */
+ * queued is freed, what runs is cancelled, its peer is told. Then starts what may start, and so
+ * on until nothing of either is left. */
 void ws_clients_settle(struct ws_server *s);
 /* Frees those that no device works for any more. */
 void ws_clients_reap(struct ws_server *s);
