@@ -34,6 +34,7 @@
 #include "backend/client/relaunch.h"
 #include "backend/client/reply.h"
 #include "backend/client/segment.h"
+#include "backend/client/sender.h"
 #include "backend/client/stream.h"
 #include "backend/code/cache.h"
 #include "backend/config/task.h"
@@ -86,6 +87,7 @@ struct ws_client {
     struct ws_client_jobs jobs;
     struct ws_client_out out;
     struct ws_client_wire wire;
+    struct ws_sender sender;
     struct ws_client_leaving leaving;
     struct ws_list node; /* in one of the lists of server->clients */
     UT_hash_handle hh;   /* by peer */
@@ -115,6 +117,7 @@ struct ws_server {
     struct ws_server_clients clients;
     struct ws_accounts *accounts;
     uint64_t system_pool[_WS_RESOURCE_N]; /* of those that the configuration leaves open */
+    struct ws_server_messages messages;
     struct ws_server_memory memory;
     struct ws_list uploads; /* ws_upload.waiting: the one that moved last is the last */
     struct ws_event_state *shared_events; /* by handle */

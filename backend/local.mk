@@ -39,6 +39,7 @@ backend_libbackend_a_SOURCES = \
 	backend/client/reply.h \
 	backend/client/segment.c \
 	backend/client/segment.h \
+	backend/client/sender.h \
 	backend/client/share.c \
 	backend/client/sms.c \
 	backend/client/sms.h \

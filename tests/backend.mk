@@ -53,6 +53,11 @@ tests_unit_backend_test_leaving_SOURCES = tests/unit/backend/test_leaving.c
 tests_unit_backend_test_leaving_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_leaving
 
+check_PROGRAMS += tests/unit/backend/test_messages
+tests_unit_backend_test_messages_SOURCES = tests/unit/backend/test_messages.c
+tests_unit_backend_test_messages_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_messages
+
 check_PROGRAMS += tests/unit/backend/test_loader
 tests_unit_backend_test_loader_SOURCES = tests/unit/backend/test_loader.c
 tests_unit_backend_test_loader_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

@@ -22,6 +22,7 @@
 #include "backend/client/gpus.h"
 #include "backend/client/sms.h"
 #include "backend/client/user.h"
+#include "backend/process/messages.h"
 #include "backend/process/status.h"
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/run.h"
@@ -119,6 +120,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     c->limits = s->config->limits;
     c->who.start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
+    ws_sender_init(&c->sender, c);
     ws_list_init(&c->node);
     ws_list_init(&c->leaving.node);
     ws_list_init(&c->out.dirty);
@@ -385,6 +387,7 @@ static void end(struct ws_client *c)
             (unsigned long long)c->stats.n_copies, (unsigned long long)(c->stats.device_ns / 1000),
             (unsigned long long)c->stats.energy_uj);
     }
+    ws_messages_forget(c);
     ws_energy_settle(s);
     ws_module_loads_forget(c, NULL);
     ws_user_leave(c);

@@ -102,6 +102,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->clients.dying);
     ws_list_init(&s->clients.leaving);
     ws_list_init(&s->uploads);
+    ws_messages_init(s);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
     ws_list_init(&s->queues.reached);
@@ -178,6 +179,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_fused_cache_free(s);
     ws_fused_arena_free(s);
     s->learn = ws_learn_free(s->learn);
+    ws_messages_deinit(s);
     ws_ledger_deinit(&s->stats.not_supported);
     for (size_t i = 0; i < WS_ARRAY_SIZE(s->stats.ended); i++)
         ws_ledger_deinit(&s->stats.ended[i].not_supported);
@@ -213,7 +215,7 @@ static struct ws_client *next_lost(struct ws_server *s, uint8_t socket)
 {
     ws_list_for_each (n, &s->clients.leaving) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (c->leaving.lost && c->peer.socket == socket)
+        if (c->leaving.lost && c->peer.socket == socket && !ws_sender_waits(&c->sender))
             return c;
     }
     return NULL;
@@ -223,18 +225,18 @@ static struct ws_client *next_overdue(struct ws_server *s, uint64_t now_ns)
 {
     ws_list_for_each (n, &s->clients.leaving) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (now_ns >= c->leaving.until_ns)
+        if (now_ns >= c->leaving.until_ns && !ws_sender_waits(&c->sender))
             return c;
     }
     return NULL;
 }
 
-/* What lies in its ring is the last that can come from it. */
+/* Nothing more can come from it but what lies in its ring. It is dropped when all is handled. */
 static void end_leaving(struct ws_client *c)
 {
-    const char *why = c->leaving.why;
-    ws_messages_of_ring(c);
-    ws_client_drop(c, WS__ERROR__OK, "%s", why);
+    c->leaving.until_ns = 0;
+    if (!ws_messages_left(c))
+        ws_client_drop(c, WS__ERROR__OK, "%s", c->leaving.why);
 }
 
 void ws_server_emptied(struct ws_server *s, uint8_t socket)
@@ -297,13 +299,18 @@ int ws_server_turn(struct ws_server *s)
         ws_clients_settle(s);
         ws_server_flush(s);
     }
+    bool more = ws_messages_turn(s);
+    if (WS_UNLIKELY(!ws_list_empty(&s->out.dirty)))
+        ws_server_flush(s);
     ws_clients_reap(s);
+    ws_messages_turn_ends(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         poll_ms = sooner(poll_ms, leaving_ms(s));
     poll_ms = sooner(poll_ms, ws_uploads_turn(s));
-    return sooner(sooner(poll_ms, gate_ms), sooner(log_ms, ws_tracing_turn(s)));
+    int trace_ms = ws_tracing_turn(s);
+    return more ? 0 : sooner(sooner(poll_ms, gate_ms), sooner(log_ms, trace_ms));
 }
 
 int ws_server_wake_fd(const struct ws_server *s)
@@ -327,6 +334,8 @@ void ws_server_drain(struct ws_server *s)
 
 bool ws_server_idle(const struct ws_server *s)
 {
+    if (!ws_list_empty(&s->messages.waiting))
+        return false;
     ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
         if (c->stats.n_commands != c->stats.n_retired || c->out.n)

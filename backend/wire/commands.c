@@ -24,8 +24,11 @@
 #include "backend/scheduling/run.h"
 #include "backend/wire/decode.h"
 #include "backend/wire/out.h"
+#include "base/clock.h"
 
 enum { ARENA_KEEP_BYTES = 256 << 10 };
+/* The clock is read after so many commands: a launch takes less time than another one. */
+enum { LAUNCH_WEIGHT = 1, OTHER_WEIGHT = 4, CLOCK_WEIGHT = 16 };
 
 static const char *const error_texts[] = {
     /* for refusals that no other text explains */
@@ -608,11 +611,13 @@ static bool any_command(const struct call *k, const Ws__Command *m)
     return work_command(k, m) || object_command(k, m) || reply_command(k, m);
 }
 
-static void command(const struct call *k, struct ws_bytes bytes)
+/* Return: whether it was a launch. */
+static bool command(const struct call *k, struct ws_bytes bytes)
 {
     struct ws_server *s = k->c->server;
     Ws__Launch l;
-    if (WS_LIKELY(!k->c->jobs.gated && ws_decode_launch(bytes, &l))) {
+    bool launch = !k->c->jobs.gated && ws_decode_launch(bytes, &l);
+    if (WS_LIKELY(launch)) {
         do_launch(k, &l);
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
@@ -626,34 +631,52 @@ static void command(const struct call *k, struct ws_bytes bytes)
     }
     ws_server_run_ready(s);
     ws_client_flush_full(k->c);
+    return launch;
 }
 
-void ws_commands_handle(struct ws_client *c, const struct ws_client_message *m,
-                        const struct ws_message *msg)
+bool ws_commands_begin(struct ws_client *c, const struct ws_client_message *m,
+                       struct ws_commands_place *ret)
 {
     const struct ws_limits *l = &c->limits;
     uint64_t outstanding = c->stats.n_commands - c->stats.n_retired;
     if (m->n_commands > l->max_commands) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%u commands in one message, %u are allowed",
                        m->n_commands, l->max_commands);
-        return;
+        return false;
     }
     if (outstanding + m->n_commands > l->max_outstanding) {
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%llu commands outstanding, %u are allowed",
                        (unsigned long long)(outstanding + m->n_commands), l->max_outstanding);
-        return;
+        return false;
     }
     if (c->wire.seq_known && m->first_seq != c->wire.next_seq) {
         ws_client_drop(c, WS__ERROR__MALFORMED, "sequence number %llu where %llu was due",
                        (unsigned long long)m->first_seq, (unsigned long long)c->wire.next_seq);
-        return;
+        return false;
     }
     c->wire.seq_known = true;
     c->wire.next_seq = m->first_seq + m->n_commands;
     c->stats.n_commands += m->n_commands;
     c->server->stats.n_commands += m->n_commands;
-    struct call k = {c, msg, m->first_seq};
+    *ret = (struct ws_commands_place){0, m->first_seq};
+    return true;
+}
+
+bool ws_commands_go_on(struct ws_client *c, const struct ws_client_message *m,
+                       struct ws_commands_place *place, const struct ws_message *msg,
+                       uint64_t until_ns)
+{
+    struct call k = {c, msg, place->seq};
     struct ws_bytes bytes;
-    for (size_t pos = 0; !c->dropped && ws_decode_next(m, &pos, &bytes); k.seq++)
-        command(&k, bytes);
+    unsigned weight = 0;
+    while (!c->dropped && ws_decode_next(m, &place->pos, &bytes)) {
+        weight += command(&k, bytes) ? LAUNCH_WEIGHT : OTHER_WEIGHT;
+        place->seq = ++k.seq;
+        if (weight < CLOCK_WEIGHT || k.seq - m->first_seq == m->n_commands)
+            continue;
+        if (ws_clock_ns() >= until_ns)
+            return c->dropped;
+        weight = 0;
+    }
+    return true;
 }

@@ -64,6 +64,7 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
     for (unsigned c = 0; c < SOFTS_CLIENTS; c++)
         ws_list_init(&s->hold[c]);
     must(!ws_server_new(&s->server, &s->config, &s->device, 1, &t), "no server");
+    s->server->messages.slice_ns = WS_SLICE_UNLIMITED;
     return s;
 }
 

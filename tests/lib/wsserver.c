@@ -115,6 +115,7 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
     ws_log_set_level(WS_ERROR);
     if (ws_server_new(&w->server, &w->config, devices, n_devices, &t))
         abort();
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
     return w;
 }
 

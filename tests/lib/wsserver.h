@@ -40,7 +40,9 @@ struct wss {
     struct wss_peer peers[WSS_PEERS];
     bool queued; /* messages wait in the queue that the loop would receive from */
 };
-/* @n_devices: 1 … 3, named "big", "small", "big". */
+/* Messages are not cut into slices of time, until the test says otherwise
+ * (server->messages.slice_ns).
+ * @n_devices: 1 … 3, named "big", "small", "big". */
 struct wss *wss_new(uint32_t n_devices);
 /* The same with a policy. @options: "name=value", NULL at the end; NULL: none. */
 struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options);

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/* backend: a long message is handled in slices, and meanwhile others are served. The slices of
+ * these tests are of no time at all: of what a client sends, a few commands are carried out in
+ * each turn. So what is tested is an order, which the machine's speed does not change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "backend/wire/ring.h"
+#include "protocol/ring.h"
+#include "tests/lib/wsserver.h"
+
+enum { GREEDY = 0, OTHER = 1, MODEST = 2, MANY = 40 };
+
+static struct wss *w;
+
+static int setup(void **state)
+{
+    w = wss_new(1);
+    for (unsigned p = GREEDY; p <= MODEST; p++)
+        wss_hello(w, p, NULL);
+    w->server->messages.slice_ns = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    wss_free(w);
+    return 0;
+}
+
+static struct ws_client *client(unsigned peer)
+{
+    return ws_client_find(w->server, &w->peers[peer].peer);
+}
+
+/* A message of @n questions, each of which is answered at once. */
+static Ws__ClientMessage *questions(unsigned peer, unsigned n)
+{
+    static Ws__ClientMessage m;
+    static Ws__Command commands[MANY], *list[MANY];
+    static Ws__Query query;
+    assert_true(n <= MANY);
+    ws__client_message__init(&m);
+    ws__query__init(&query);
+    query.what_case = WS__QUERY__WHAT_STREAM;
+    query.stream = WS_STREAM_DEFAULT_0;
+    for (unsigned i = 0; i < n; i++) {
+        ws__command__init(&commands[i]);
+        commands[i].c_case = WS__COMMAND__C_QUERY;
+        commands[i].query = &query;
+        list[i] = &commands[i];
+    }
+    m.commands = list;
+    m.n_commands = n;
+    m.first_seq = w->peers[peer].next_seq;
+    w->peers[peer].next_seq += n;
+    return &m;
+}
+
+/* Hands a message over, and no more. The bytes do not outlive the call. */
+static void give(unsigned peer, const Ws__ClientMessage *m, struct ws_frame *second)
+{
+    struct ws_frame frames[2] = {{.n = ws__client_message__get_packed_size(m)}};
+    uint8_t *bytes = malloc(frames[0].n);
+    ws__client_message__pack(m, bytes);
+    frames[0].data = bytes;
+    if (second)
+        frames[1] = *second;
+    struct ws_message msg = {
+        .peer = &w->peers[peer].peer, .frames = frames, .n_frames = second ? 2 : 1};
+    ws_server_handle(w->server, &msg);
+    memset(bytes, 0xee, frames[0].n);
+    free(bytes);
+}
+
+static bool wants(unsigned peer)
+{
+    return ws_server_wants(w->server, &w->peers[peer].peer);
+}
+
+static void turns_until_idle(void)
+{
+    for (unsigned i = 0; i < 10 * MANY && !ws_server_idle(w->server); i++)
+        wss_turn(w);
+    assert_true(ws_server_idle(w->server));
+}
+
+/* Replies of @peer came in order, without a gap, from seq 1 on. */
+static void check_replies(unsigned peer, unsigned n)
+{
+    assert_int_equal(w->peers[peer].n_replies, n);
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(w->peers[peer].replies[i].seq, i + 1);
+}
+
+static void test_long_message_is_cut(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    wss_turn(w);
+    unsigned first = w->peers[GREEDY].n_replies;
+    assert_in_range(first, 1, MANY / 2);
+    assert_false(ws_server_idle(w->server)); /* the daemon does not end before it is done */
+    assert_false(wants(GREEDY));
+    assert_int_equal(ws_server_turn(w->server), 0); /* nobody sleeps while something is left */
+    assert_in_range(w->peers[GREEDY].n_replies, first + 1, MANY - 1);
+    turns_until_idle();
+    check_replies(GREEDY, MANY);
+    wss_turn(w);
+    assert_int_not_equal(ws_server_turn(w->server), 0);
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    assert_true(wants(GREEDY));
+}
+
+static void test_messages_keep_their_order(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    wss_turn(w);
+    give(GREEDY, questions(GREEDY, 3), NULL);
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    turns_until_idle();
+    check_replies(GREEDY, 2 * MANY + 3);
+}
+
+static void test_modest_client_comes_first(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    give(OTHER, questions(OTHER, MANY), NULL);
+    wss_turn(w); /* one has had a slice */
+    wss_turn(w); /* and the other */
+    for (unsigned i = 1; i <= 3; i++) {
+        unsigned before = w->peers[GREEDY].n_replies + w->peers[OTHER].n_replies;
+        give(MODEST, questions(MODEST, 1), NULL);
+        wss_turn(w);
+        check_replies(MODEST, i);
+        assert_int_equal(w->peers[GREEDY].n_replies + w->peers[OTHER].n_replies, before);
+    }
+    assert_in_range(w->peers[GREEDY].n_replies, 1, MANY - 1);
+    assert_in_range(w->peers[OTHER].n_replies, 1, MANY - 1);
+    turns_until_idle();
+    check_replies(GREEDY, MANY);
+    check_replies(OTHER, MANY);
+}
+
+/* While there is time left, a short message is handled when it comes. */
+static void test_short_message_is_not_held(void **state)
+{
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    give(MODEST, questions(MODEST, 1), NULL);
+    assert_true(ws_list_empty(&w->server->messages.waiting));
+    assert_int_equal(client(MODEST)->stats.n_retired, 1);
+}
+
+static void test_dropped_while_held(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    wss_turn(w);
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    ws_client_drop(client(GREEDY), WS__ERROR__OK, "by the test");
+    wss_turn(w);
+    assert_null(client(GREEDY));
+    assert_true(ws_list_empty(&w->server->messages.waiting));
+    assert_in_range(w->peers[GREEDY].n_replies, 1, MANY - 1);
+}
+
+/* What makes a client be dropped comes when its turn comes, and nothing after it is handled. */
+static void test_bad_message_behind_a_long_one(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    struct ws_frame frame = {.data = (const uint8_t *)"\xff", .n = 1};
+    struct ws_message bad = {.peer = &w->peers[GREEDY].peer, .frames = &frame, .n_frames = 1};
+    ws_server_handle(w->server, &bad);
+    give(GREEDY, questions(GREEDY, 1), NULL);
+    turns_until_idle();
+    wss_turn(w);
+    check_replies(GREEDY, MANY);
+    assert_true(w->peers[GREEDY].dropped);
+    assert_int_equal(w->peers[GREEDY].dropped_error, WS__ERROR__MALFORMED);
+}
+
+static void test_goodbye_in_a_long_message(void **state)
+{
+    Ws__ClientMessage *m = questions(GREEDY, MANY);
+    m->goodbye = true;
+    give(GREEDY, m, NULL);
+    wss_turn(w);
+    assert_non_null(client(GREEDY));
+    turns_until_idle();
+    /* Who says goodbye does not wait for answers: those of the last slice are not sent. */
+    assert_in_range(w->peers[GREEDY].n_replies, MANY / 2, MANY);
+    wss_turn(w);
+    assert_null(client(GREEDY));
+}
+
+static void frame_end(struct ws_buffer *b)
+{
+    free(b);
+}
+
+/* The data of a copy lie in a frame of their own, which is kept as long as the message is. */
+static void test_data_of_a_held_message(void **state)
+{
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    uint64_t va = wss_alloc(w, GREEDY, 0, 512);
+    w->server->messages.slice_ns = 0;
+    struct {
+        struct ws_buffer base;
+        uint8_t bytes[512];
+    } *b = calloc(1, sizeof(*b));
+    b->base = (struct ws_buffer){1, frame_end};
+    memset(b->bytes, 0x5a, sizeof(b->bytes));
+    struct ws_frame second = {b->bytes, sizeof(b->bytes), &b->base};
+    Ws__Copy copy = WS__COPY__INIT;
+    copy.stream = WS_STREAM_DEFAULT_0;
+    copy.dst = va;
+    copy.bytes = sizeof(b->bytes);
+    copy.bulk = WS__COPY__BULK__FRAME_SRC;
+    copy.frame = 1;
+    Ws__ClientMessage *m = questions(GREEDY, MANY);
+    m->commands[MANY - 1]->c_case = WS__COMMAND__C_COPY;
+    m->commands[MANY - 1]->copy = &copy;
+    give(GREEDY, m, &second);
+    ws_buffer_unref(&b->base);
+    unsigned n_copies = 0;
+    for (unsigned i = 0; i < 10 * MANY && !n_copies; i++) {
+        wss_turn(w);
+        n_copies = w->dev[0].n_ops;
+    }
+    assert_int_equal(n_copies, 1);
+    assert_int_equal(((const uint8_t *)w->dev[0].ops[0]->copy.src_host)[511], 0x5a);
+    fakedev_complete_all(&w->dev[0]);
+    turns_until_idle();
+    assert_int_equal(w->peers[GREEDY].notice_error, WS__ERROR__OK);
+}
+
+/* Replies that lie in the ring continue the order. Return: how many. */
+static unsigned take_replies(struct ws_ring *ring, unsigned n_before)
+{
+    uint8_t bytes[WS_RING_MESSAGE_BYTES];
+    ssize_t n;
+    unsigned n_replies = 0;
+    while ((n = ws_ring_take(ring, bytes)) >= 0) {
+        Ws__ServerMessage *m = ws__server_message__unpack(NULL, (size_t)n, bytes);
+        assert_non_null(m);
+        for (size_t i = 0; i < m->n_replies; i++)
+            assert_int_equal(m->replies[i]->seq, n_before + ++n_replies);
+        ws__server_message__free_unpacked(m, NULL);
+    }
+    return n_replies;
+}
+
+/* What lies in the ring waits for the message that was sent before it. */
+static void test_ring_of_a_held_client(void **state)
+{
+    struct ws_server *s = w->server;
+    char path[64];
+    int memory, doorbell;
+    snprintf(path, sizeof(path), "/tmp/wst-messages-%d", (int)getpid());
+    assert_int_equal(ws_server_handoff_listen(s, path, 0600), 0);
+    assert_int_equal(ws_client_ring_new(client(GREEDY), &memory), WS__ERROR__OK);
+    struct ws_ring ring = {.doorbell = -1};
+    assert_int_equal(ws_ring_map(&ring, memory, true), 0);
+    assert_int_equal(ws_client_ring_doorbell(client(GREEDY), &doorbell), WS__ERROR__OK);
+    ring.doorbell = doorbell;
+    uint8_t bytes[WS_RING_MESSAGE_BYTES];
+
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    ring.n_sent++;
+    Ws__ClientMessage *m = questions(GREEDY, 30);
+    assert_true(ws_ring_put(&ring, bytes, ws__client_message__pack(m, bytes)));
+    m = questions(GREEDY, 20);
+    assert_true(ws_ring_put(&ring, bytes, ws__client_message__pack(m, bytes)));
+    ws_ring_signal(&ring);
+    ws_server_handoff_turn(s);
+    give(GREEDY, questions(GREEDY, 5), NULL);
+    ring.n_sent++;
+    m = questions(GREEDY, 2);
+    assert_true(ws_ring_put(&ring, bytes, ws__client_message__pack(m, bytes)));
+    ws_ring_signal(&ring);
+    ws_server_handoff_turn(s);
+    unsigned n = 0;
+    for (unsigned i = 0; i < 10 * MANY && n < MANY + 30 + 20 + 5 + 2; i++) {
+        ws_server_handoff_turn(s);
+        wss_turn(w);
+        n += take_replies(&ring, n);
+    }
+    assert_int_equal(n, MANY + 30 + 20 + 5 + 2);
+    assert_false(w->peers[GREEDY].dropped);
+    ws_ring_end(&ring);
+    close(memory);
+}
+
+/* Its connection ends while its last message is not handled yet: it is, and then it goes. */
+static void test_lost_while_held(void **state)
+{
+    give(GREEDY, questions(GREEDY, MANY), NULL);
+    ws_server_disconnected(w->server, 0, w->peers[GREEDY].srcfd);
+    wss_turn(w);
+    wss_turn(w);
+    assert_non_null(client(GREEDY));
+    turns_until_idle();
+    check_replies(GREEDY, MANY);
+    wss_turn(w);
+    assert_null(client(GREEDY));
+}
+
+/* Those who are no clients wait like one client; a hello is not lost, nor what comes after it. */
+static void test_strangers(void **state)
+{
+    enum { STRANGER = 5, ASKER = 6 };
+    Ws__ClientMessage status = WS__CLIENT_MESSAGE__INIT, hello = WS__CLIENT_MESSAGE__INIT;
+    Ws__StatusRequest ask = WS__STATUS_REQUEST__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    status.status = &ask;
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = (char *)"late";
+    hello.hello = &h;
+    give(ASKER, &status, NULL);
+    give(STRANGER, &hello, NULL);
+    assert_false(wants(STRANGER));
+    assert_false(wants(ASKER));
+    assert_true(wants(7));
+    give(STRANGER, questions(STRANGER, 3), NULL);
+    turns_until_idle();
+    assert_int_equal(w->peers[ASKER].n_status, 1);
+    assert_true(w->peers[STRANGER].said_hello);
+    check_replies(STRANGER, 3);
+    assert_true(wants(ASKER));
+}
+
+int main(int argc, char **argv)
+{
+#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_long_message_is_cut),
+        T(test_messages_keep_their_order),
+        T(test_modest_client_comes_first),
+        T(test_short_message_is_not_held),
+        T(test_dropped_while_held),
+        T(test_bad_message_behind_a_long_one),
+        T(test_goodbye_in_a_long_message),
+        T(test_data_of_a_held_message),
+        T(test_ring_of_a_held_client),
+        T(test_lost_while_held),
+        T(test_strangers),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
