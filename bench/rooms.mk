@@ -50,3 +50,6 @@ BENCHES += bench/bench_worker
 bench_bench_worker_SOURCES = bench/bench_worker.c tests/device/suite.h tests/device/suite.c
 bench_bench_worker_LDADD = $(DEVICE_LDADD) -ldl
 EXTRA_bench_bench_worker_DEPENDENCIES = tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
+BENCHES += bench/bench_load
+bench_bench_load_SOURCES = bench/bench_load.c tests/lib/hard_text.h tests/lib/hard_text.c
+bench_bench_load_LDADD = $(BACKEND_LDADD)
