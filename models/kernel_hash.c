@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "ptx/passes/edit.h"
 
 static void add_text(SHA2_CTX *h, const char *s)
 {
@@ -83,38 +82,45 @@ static int add_function(SHA2_CTX *h, const struct ws_ptx_module *m, const struct
     return add_insns(h, m, f);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b, void *arg)
 {
-    const struct ws_ptx_func *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
+    const struct ws_ptx_module *m = arg;
+    const uint32_t *x = a, *y = b;
+    int order = strcmp(m->funcs[*x].name, m->funcs[*y].name);
+    return order ? order : (*x > *y) - (*x < *y);
 }
 
 /* The functions that @f may come to, in the order of their names: modules keep them in any. */
-static int add_reached(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws_ptx_func *f)
+static int add_reached(SHA2_CTX *h, struct ws_ptx_reach *reach, const struct ws_ptx_func *f)
 {
-    bool *reached = ws_alloc_array(m->n_funcs, sizeof(*reached));
-    const struct ws_ptx_func **found = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*found));
-    size_t n = 0;
-    int r = reached && found ? 0 : ws_raise(-ENOMEM);
-    if (!r)
-        ws_ptx_mark_reached(m, f, reached);
-    for (uint32_t i = 0; i < m->n_funcs && !r; i++)
-        if (reached[i] && &m->funcs[i] != f)
-            found[n++] = &m->funcs[i];
-    if (n)
-        qsort(found, n, sizeof(*found), by_name);
-    for (size_t i = 0; i < n && !r; i++) {
-        add_text(h, found[i]->name);
-        if (!found[i]->is_decl)
-            r = add_function(h, m, found[i]);
+    const struct ws_ptx_module *m = reach->m;
+    int r = 0;
+    ws_ptx_reach_find(reach, f);
+    qsort_r(reach->found, reach->n, sizeof(*reach->found), by_name, (void *)m);
+    for (uint32_t i = 0; i < reach->n && !r; i++) {
+        const struct ws_ptx_func *to = &m->funcs[reach->found[i]];
+        if (to == f)
+            continue;
+        add_text(h, to->name);
+        if (!to->is_decl)
+            r = add_function(h, m, to);
     }
-    free(found);
-    free(reached);
     return r;
 }
 
 int ws_kernel_hash(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                    char ret[static WS_PROFILE_HASH_BYTES])
+{
+    struct ws_ptx_reach reach;
+    int r = ws_ptx_reach_init(&reach, m);
+    if (!r)
+        r = ws_kernel_hash_of(&reach, f, ret);
+    ws_ptx_reach_deinit(&reach);
+    return r ? ws_forward(r) : 0;
+}
+
+int ws_kernel_hash_of(struct ws_ptx_reach *reach, const struct ws_ptx_func *f,
+                      char ret[static WS_PROFILE_HASH_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     if (f->is_decl)
@@ -122,9 +128,9 @@ int ws_kernel_hash(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
     SHA2_CTX h;
     SHA256Init(&h);
     add_text(&h, "wattshare kernel 1");
-    int r = add_function(&h, m, f);
+    int r = add_function(&h, reach->m, f);
     if (!r)
-        r = add_reached(&h, m, f);
+        r = add_reached(&h, reach, f);
     if (r)
         return ws_forward(r);
     uint8_t digest[SHA256_DIGEST_LENGTH];

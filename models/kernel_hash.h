@@ -5,6 +5,7 @@
 #define WS_MODELS_KERNEL_HASH_H
 
 #include "models/store.h"
+#include "ptx/analysis/reach.h"
 #include "ptx/ptx.h"
 
 /**
@@ -19,5 +20,8 @@
  */
 WS_MUST_CHECK int ws_kernel_hash(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                                  char ret[static WS_PROFILE_HASH_BYTES]);
+/* The same for many kernels of one module. @reach: of that module; its last search is forgotten. */
+WS_MUST_CHECK int ws_kernel_hash_of(struct ws_ptx_reach *reach, const struct ws_ptx_func *f,
+                                    char ret[static WS_PROFILE_HASH_BYTES]);
 
 #endif

@@ -14,11 +14,16 @@
  * of tests/cuda make 3 on the (geometric) average, grid-stride loops often less than one. */
 static const struct ws_ptx_count_options count_options = {.loop_trips = 3};
 
-static const struct ws_ptx_func *find_entry(const struct ws_ptx_module *m, const char *name)
+/* Devices tell of kernels in the module's order, so each is looked for behind the last one. */
+static const struct ws_ptx_func *find_entry(const struct ws_ptx_module *m, const char *name,
+                                            uint32_t *io_next)
 {
-    for (uint32_t i = 0; i < m->n_funcs; i++)
+    for (uint32_t n = 0; n < m->n_funcs; n++) {
+        uint32_t i = *io_next;
+        *io_next = i + 1 < m->n_funcs ? i + 1 : 0;
         if (m->funcs[i].is_entry && !m->funcs[i].is_decl && !strcmp(m->funcs[i].name, name))
             return &m->funcs[i];
+    }
     return NULL;
 }
 
@@ -34,26 +39,34 @@ int ws_learn_code_new(struct ws_learn_code **ret, const struct ws_ptx_module *m,
                       const struct ws_dmodule_info *info, uint32_t n_kernels)
 {
     struct ws_learn_code *c = ws_alloc(sizeof(*c));
-    if (!c)
-        return ws_raise(-ENOMEM);
-    c->kernels = ws_alloc_array(n_kernels ? n_kernels : 1, sizeof(*c->kernels));
-    if (!c->kernels) {
-        free(c);
-        return ws_raise(-ENOMEM);
-    }
-    c->n_kernels = n_kernels;
-    for (uint32_t i = 0; i < n_kernels; i++) {
+    struct ws_ptx_counter *counter = NULL;
+    struct ws_ptx_reach reach = {0};
+    uint32_t next = 0;
+    int r = c ? ws_ptx_counter_new(&counter, m, &count_options) : ws_raise(-ENOMEM);
+    if (!r)
+        r = ws_ptx_reach_init(&reach, m);
+    if (!r && !(c->kernels = ws_alloc_array(n_kernels ? n_kernels : 1, sizeof(*c->kernels))))
+        r = ws_raise(-ENOMEM);
+    for (uint32_t i = 0; i < n_kernels && !r; i++) {
         struct ws_learn_kernel *k = &c->kernels[i];
         const struct ws_kernel_info *of = &info->kernels[i];
-        const struct ws_ptx_func *f = of->unsupported ? NULL : find_entry(m, of->name);
-        if (!f || ws_kernel_hash(m, f, k->hash)) {
-            k->hash[0] = 0;
+        const struct ws_ptx_func *f = find_entry(m, of->name, &next);
+        c->n_kernels++;
+        if (!f || of->unsupported)
             continue;
-        }
+        r = ws_kernel_hash_of(&reach, f, k->hash);
         copy_name(k->name, of->name);
-        k->counted = !ws_ptx_count(m, f, &count_options, &k->counts);
+        if (!r)
+            r = ws_ptx_counter_count(counter, f, &k->counts);
+        k->counted = !r;
         k->n_regs = of->n_regs;
         k->static_shared_bytes = of->static_shared_bytes;
+    }
+    ws_ptx_counter_free(counter);
+    ws_ptx_reach_deinit(&reach);
+    if (r) {
+        ws_learn_code_free(c);
+        return ws_forward(r);
     }
     *ret = c;
     return 0;

@@ -187,15 +187,12 @@ static int leave_out(const struct ws_dmodule *m, struct ws_ptx_module *ptx, cons
     bool *used = ws_alloc_array((size_t)ptx->n_funcs + 1, sizeof(*used));
     if (!used)
         return ws_raise(-ENOMEM);
-    for (uint32_t k = 0; k < m->info.n_kernels; k++) {
-        ws_ptx_lib_reached(ptx, func[k], used);
-        used[func[k]] = true;
-    }
-    for (uint32_t f = 0; f < ptx->n_funcs; f++)
+    int r = ws_ptx_lib_reached(ptx, func, m->info.n_kernels, used);
+    for (uint32_t f = 0; !r && f < ptx->n_funcs; f++)
         if (!used[f] && (ptx->funcs[f].is_entry || ptx->funcs[f].lib))
             ptx->funcs[f].n_insns = ptx->funcs[f].n_labels = 0;
     free(used);
-    return 0;
+    return r;
 }
 
 /* Gives the kernels that were added names that no other function has. */

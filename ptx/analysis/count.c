@@ -14,8 +14,8 @@
  * only become less exact, so repeating this until nothing changes ends. From the description of an
  * address follow the 32-byte sectors that the lanes of a warp touch.
  *
- * A client's kernel cannot keep the daemon busy: rounds, the depth of calls and the search for
- * loops are bounded. What lies beyond the bounds is guessed. */
+ * A client's kernel cannot keep the daemon busy: rounds and the search for loops are bounded, and
+ * each function is counted once. What lies beyond the bounds is guessed. */
 #include "ptx/analysis/count.h"
 
 #include <math.h>
@@ -29,7 +29,6 @@ enum {
     LANES = 32,
     SECTOR_BYTES = 32, /* the least that memory is asked for */
     MAX_ROUNDS = 32,
-    MAX_DEPTH = 32,
 };
 #define GUESSED_TRIPS 16.0
 #define MAX_WEIGHT    1e15
@@ -130,16 +129,20 @@ static struct lane_value multiply(struct lane_value a, struct lane_value b)
 
 /* ---- one function ---- */
 
-struct counting {
+enum count_state { NOT_BEGUN, UNDER_WAY, DONE };
+struct ws_ptx_counter {
     const struct ws_ptx_module *m;
-    const struct ws_ptx_count_options *o;
+    struct ws_ptx_count_options o;
     struct ws_ptx_counts *done; /* [n_funcs] */
-    uint8_t *state;             /* [n_funcs]: 0 not begun, 1 under way, 2 done */
-    int depth;
+    uint8_t *state;             /* [n_funcs]: enum count_state */
+    struct call_at {
+        uint32_t func, insn; /* which of its instructions is looked at next */
+    } * path;                /* [n_funcs]: from the function that was asked for */
+    uint32_t n_path;
 };
 /* The function being counted. */
 struct one {
-    struct counting *x;
+    struct ws_ptx_counter *x;
     const struct ws_ptx_func *f;
     struct ws_ptx_cfg cfg;
     struct ws_arena arena;
@@ -640,7 +643,7 @@ static int weigh_blocks(struct one *x)
         r = find_back_edges(x, back);
     if (r || !n)
         return r ? ws_forward(r) : 0;
-    double guess = x->x->o && x->x->o->loop_trips > 0 ? x->x->o->loop_trips : GUESSED_TRIPS;
+    double guess = x->x->o.loop_trips > 0 ? x->x->o.loop_trips : GUESSED_TRIPS;
     uint64_t budget = MARK_BUDGET;
     for (uint32_t h = 0; h < n && budget; h++) {
         bool is_header = false;
@@ -693,36 +696,31 @@ static void add_counts(struct ws_ptx_counts *c, const struct ws_ptx_counts *call
     c->opaque |= callee->opaque;
 }
 
-static int count_function(struct counting *x, uint32_t index);
-
-static int add_call(struct one *x, struct ws_ptx_counts *c, const struct ws_ptx_insn *i,
-                    double weight)
+/* The function that is called by its name; -1: a call through a register. */
+static int64_t callee_of(const struct ws_ptx_insn *i)
 {
     int32_t sym = i->call ? i->call->callee.sym : -1;
     if (!i->call || i->call->callee.kind != WS_OPD_SYM || sym < 0 ||
-        WS_PTX_SYM_KIND(sym) != WS_PTX_SYM_FUNC) {
-        c->opaque = true;
-        return 0;
-    }
-    uint32_t index = (uint32_t)WS_PTX_SYM_INDEX(sym);
-    const struct ws_ptx_func *callee = &x->x->m->funcs[index];
-    if (callee->is_decl) { /* the machine's own: printf, malloc */
-        c->opaque |= !ws_ptx_is_system_func(callee->name);
-        return 0;
-    }
-    if (x->x->state[index] == 1 || x->x->depth >= MAX_DEPTH) { /* recursion */
-        c->opaque = true;
-        return 0;
-    }
-    int r = count_function(x->x, index);
-    if (r)
-        return ws_forward(r);
-    add_counts(c, &x->x->done[index], weight);
-    return 0;
+        WS_PTX_SYM_KIND(sym) != WS_PTX_SYM_FUNC)
+        return -1;
+    return WS_PTX_SYM_INDEX(sym);
 }
 
-static int count_insn(struct one *x, struct ws_ptx_counts *c, const struct ws_ptx_insn *i,
-                      double weight)
+static void add_call(struct one *x, struct ws_ptx_counts *c, const struct ws_ptx_insn *i,
+                     double weight)
+{
+    int64_t index = callee_of(i);
+    const struct ws_ptx_func *callee = index >= 0 ? &x->x->m->funcs[index] : NULL;
+    if (callee && callee->is_decl) /* the machine's own: printf, malloc */
+        c->opaque |= !ws_ptx_is_system_func(callee->name);
+    else if (callee && x->x->state[index] == DONE)
+        add_counts(c, &x->x->done[index], weight);
+    else /* a register, or recursion */
+        c->opaque = true;
+}
+
+static void count_insn(struct one *x, struct ws_ptx_counts *c, const struct ws_ptx_insn *i,
+                       double weight)
 {
     c->total += weight;
     c->mix[ws_ptx_insn_mix(i)] += weight;
@@ -738,14 +736,15 @@ static int count_insn(struct one *x, struct ws_ptx_counts *c, const struct ws_pt
     } else {
         c->comp += weight;
     }
-    return i->op == WS_OP_CALL ? add_call(x, c, i, weight) : 0;
+    if (i->op == WS_OP_CALL)
+        add_call(x, c, i, weight);
 }
 
 static void find_block_size(struct one *x)
 {
-    const struct ws_ptx_count_options *o = x->x->o;
+    const struct ws_ptx_count_options *o = &x->x->o;
     for (int i = 0; i < 3; i++) {
-        if (o && o->ntid[0])
+        if (o->ntid[0])
             x->ntid[i] = WS_MAX(o->ntid[i], 1u);
         else if (x->f->reqntid[0])
             x->ntid[i] = WS_MAX(x->f->reqntid[i], 1u);
@@ -755,14 +754,11 @@ static void find_block_size(struct one *x)
     }
 }
 
-static int count_function(struct counting *x, uint32_t index)
+/* What it calls was counted before. */
+static int count_function(struct ws_ptx_counter *x, uint32_t index)
 {
-    if (x->state[index] == 2)
-        return 0;
     struct one one = {.x = x, .f = &x->m->funcs[index], .arena = WS_ARENA_NULL};
     struct ws_ptx_counts *c = &x->done[index];
-    x->state[index] = 1;
-    x->depth++;
     find_block_size(&one);
     int r = -ENOMEM;
     one.regs = ws_arena_array(&one.arena, (size_t)one.f->n_regs + 1, sizeof(*one.regs));
@@ -773,30 +769,97 @@ static int count_function(struct counting *x, uint32_t index)
         r = weigh_blocks(&one);
     }
     for (uint32_t k = 0; k < one.f->n_insns && !r; k++)
-        r = count_insn(&one, c, &one.f->insns[k], one.weight[one.cfg.block_of[k]]);
+        count_insn(&one, c, &one.f->insns[k], one.weight[one.cfg.block_of[k]]);
     c->n_loops_guessed += one.n_guessed;
     ws_arena_deinit(&one.arena);
-    x->depth--;
-    x->state[index] = 2;
     return r ? ws_forward(r) : 0;
+}
+
+static void begin(struct ws_ptx_counter *x, uint32_t func)
+{
+    x->state[func] = UNDER_WAY;
+    x->path[x->n_path++] = (struct call_at){.func = func};
+}
+
+/* The next function that the last one of the path calls and that is not counted; -1: none. */
+static int64_t next_callee(const struct ws_ptx_counter *x, struct call_at *at)
+{
+    const struct ws_ptx_func *f = &x->m->funcs[at->func];
+    while (at->insn < f->n_insns) {
+        const struct ws_ptx_insn *i = &f->insns[at->insn++];
+        int64_t callee = i->op == WS_OP_CALL ? callee_of(i) : -1;
+        if (callee >= 0 && x->state[callee] == NOT_BEGUN && !x->m->funcs[callee].is_decl)
+            return callee;
+    }
+    return -1;
+}
+
+int ws_ptx_counter_new(struct ws_ptx_counter **ret, const struct ws_ptx_module *m,
+                       const struct ws_ptx_count_options *o)
+{
+    struct ws_ptx_counter *x = ws_alloc(sizeof(*x));
+    if (!x)
+        return ws_raise(-ENOMEM);
+    x->m = m;
+    x->o = o ? *o : (struct ws_ptx_count_options){0};
+    x->done = ws_alloc_array(m->n_funcs, sizeof(*x->done));
+    x->state = ws_alloc_array(m->n_funcs, 1);
+    x->path = ws_alloc_array(m->n_funcs, sizeof(*x->path));
+    if (!x->done || !x->state || !x->path) {
+        ws_ptx_counter_free(x);
+        return ws_raise(-ENOMEM);
+    }
+    *ret = x;
+    return 0;
+}
+
+struct ws_ptx_counter *ws_ptx_counter_free(struct ws_ptx_counter *x)
+{
+    if (x) {
+        free(x->done);
+        free(x->state);
+        free(x->path);
+    }
+    free(x);
+    return NULL;
+}
+
+int ws_ptx_counter_count(struct ws_ptx_counter *x, const struct ws_ptx_func *f,
+                         struct ws_ptx_counts *ret)
+{
+    uint32_t index = (uint32_t)(f - x->m->funcs);
+    int r = 0;
+    if (f->is_decl)
+        return ws_raise(-EINVAL);
+    x->n_path = 0;
+    if (x->state[index] == NOT_BEGUN)
+        begin(x, index);
+    while (!r && x->n_path) {
+        struct call_at *at = &x->path[x->n_path - 1];
+        int64_t callee = next_callee(x, at);
+        if (callee >= 0) {
+            begin(x, (uint32_t)callee);
+            continue;
+        }
+        r = count_function(x, at->func);
+        x->state[at->func] = DONE;
+        x->n_path--;
+    }
+    if (r)
+        return ws_forward(r);
+    *ret = x->done[index];
+    ret->uncoal_per_mw = ret->uncoal > 0 ? ret->uncoal_per_mw / ret->uncoal : 1;
+    return 0;
 }
 
 int ws_ptx_count(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                  const struct ws_ptx_count_options *o, struct ws_ptx_counts *ret)
 {
-    if (f->is_decl)
-        return ws_raise(-EINVAL);
-    struct counting x = {.m = m, .o = o};
-    x.done = ws_alloc_array(m->n_funcs, sizeof(*x.done));
-    x.state = ws_alloc_array(m->n_funcs, 1);
-    uint32_t index = (uint32_t)(f - m->funcs);
-    int r = x.done && x.state ? count_function(&x, index) : ws_raise(-ENOMEM);
-    if (!r) {
-        struct ws_ptx_counts c = x.done[index];
-        c.uncoal_per_mw = c.uncoal > 0 ? c.uncoal_per_mw / c.uncoal : 1;
-        *ret = c;
-    }
-    free(x.done);
-    free(x.state);
+    struct ws_ptx_counter *x;
+    int r = ws_ptx_counter_new(&x, m, o);
+    if (r)
+        return ws_forward(r);
+    r = ws_ptx_counter_count(x, f, ret);
+    ws_ptx_counter_free(x);
     return r ? ws_forward(r) : 0;
 }

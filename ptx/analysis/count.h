@@ -40,4 +40,14 @@ struct ws_ptx_counts {
 WS_MUST_CHECK int ws_ptx_count(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                                const struct ws_ptx_count_options *o, struct ws_ptx_counts *ret);
 
+/* The same for many kernels of one module, whose functions are counted once. */
+struct ws_ptx_counter;
+/* @m: borrowed. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_counter_new(struct ws_ptx_counter **ret, const struct ws_ptx_module *m,
+                                     const struct ws_ptx_count_options *o);
+struct ws_ptx_counter *ws_ptx_counter_free(struct ws_ptx_counter *c); /* NULL ok; returns NULL */
+/* Return: as ws_ptx_count(); not to be used again after -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_counter_count(struct ws_ptx_counter *c, const struct ws_ptx_func *f,
+                                       struct ws_ptx_counts *ret);
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where a kernel may come to: functions, instructions, its end. */
+#include "ptx/analysis/reach.h"
 #include "ptx/passes/edit.h"
 
 #include <stdlib.h>
@@ -12,34 +13,73 @@ static bool is_added(const struct ws_ptx_func *f)
     return f->lib || f->lib_of || f->fence;
 }
 
-/* Marks what @f calls, directly; all functions where it calls through a register. Return: whether
- * any was new. */
-static bool mark_calls(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached)
+int ws_ptx_reach_init(struct ws_ptx_reach *r, const struct ws_ptx_module *m)
 {
-    bool changed = false;
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_call *call = f->insns[k].call;
-        if (!call)
-            continue;
-        bool direct = call->callee.kind == WS_OPD_SYM;
-        for (uint32_t i = 0; i < m->n_funcs; i++)
-            if (!m->funcs[i].is_entry && !reached[i] &&
-                (direct ? i == (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym)
-                        : !is_added(&m->funcs[i])))
-                changed = reached[i] = true;
-    }
-    return changed;
+    *r = (struct ws_ptx_reach){.m = m, .search = 1};
+    r->found = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*r->found));
+    r->seen = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*r->seen));
+    if (r->found && r->seen)
+        return 0;
+    ws_ptx_reach_deinit(r);
+    return ws_raise(-ENOMEM);
 }
 
-void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached)
+void ws_ptx_reach_deinit(struct ws_ptx_reach *r)
 {
-    bool changed = mark_calls(m, f, reached);
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 0; i < m->n_funcs; i++)
-            if (reached[i])
-                changed |= mark_calls(m, &m->funcs[i], reached);
+    free(r->found);
+    free(r->seen);
+    *r = (struct ws_ptx_reach){0};
+}
+
+static void add(struct ws_ptx_reach *r, uint32_t func)
+{
+    if (r->m->funcs[func].is_entry || r->seen[func] == r->search)
+        return;
+    r->seen[func] = r->search;
+    r->found[r->n++] = func;
+}
+
+static void add_calls(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
+{
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        const struct ws_ptx_call *call = f->insns[k].call;
+        if (call && call->callee.kind == WS_OPD_SYM) {
+            add(r, (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym));
+        } else if (call && !r->all) { /* through a register */
+            r->all = true;
+            for (uint32_t i = 0; i < r->m->n_funcs; i++)
+                if (!is_added(&r->m->funcs[i]))
+                    add(r, i);
+        }
     }
+}
+
+void ws_ptx_reach_add(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
+{
+    uint32_t k = r->n;
+    for (add_calls(r, f); k < r->n; k++)
+        add_calls(r, &r->m->funcs[r->found[k]]);
+}
+
+void ws_ptx_reach_find(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
+{
+    r->n = 0;
+    r->all = false;
+    r->search++;
+    ws_ptx_reach_add(r, f);
+}
+
+int ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached)
+{
+    struct ws_ptx_reach r;
+    int e = ws_ptx_reach_init(&r, m);
+    if (e)
+        return ws_forward(e);
+    ws_ptx_reach_find(&r, f);
+    for (uint32_t k = 0; k < r.n; k++)
+        reached[r.found[k]] = true;
+    ws_ptx_reach_deinit(&r);
+    return 0;
 }
 
 static bool reads_tid_yz(const struct ws_ptx_operand *o)
@@ -52,21 +92,29 @@ static bool reads_tid_yz(const struct ws_ptx_operand *o)
     return false;
 }
 
+static bool func_any(const struct ws_ptx_func *f, bool (*is)(const struct ws_ptx_insn *i, int arg),
+                     int arg)
+{
+    for (uint32_t i = 0; i < f->n_insns; i++)
+        if (is(&f->insns[i], arg))
+            return true;
+    return false;
+}
+
 /* Whether an instruction for which @is is true is in the kernel or in a function that it may call.
  */
 static int any_insn(const struct ws_ptx_module *m, uint32_t func,
                     bool (*is)(const struct ws_ptx_insn *i, int arg), int arg, bool *ret)
 {
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached)), found = false;
-    if (!reached)
-        return ws_raise(-ENOMEM);
-    ws_ptx_mark_reached(m, &m->funcs[func], reached);
-    reached[func] = true;
-    for (uint32_t k = 0; k < m->n_funcs && !found; k++)
-        for (uint32_t i = 0; reached[k] && i < m->funcs[k].n_insns && !found; i++)
-            found = is(&m->funcs[k].insns[i], arg);
-    free(reached);
-    *ret = found;
+    struct ws_ptx_reach r;
+    int e = ws_ptx_reach_init(&r, m);
+    if (e)
+        return ws_forward(e);
+    ws_ptx_reach_find(&r, &m->funcs[func]);
+    *ret = func_any(&m->funcs[func], is, arg);
+    for (uint32_t k = 0; k < r.n && !*ret; k++)
+        *ret = func_any(&m->funcs[r.found[k]], is, arg);
+    ws_ptx_reach_deinit(&r);
     return 0;
 }
 

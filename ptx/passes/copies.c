@@ -20,14 +20,68 @@ bool ws_ptx_calls_any(const struct ws_ptx_func *f, const bool *funcs)
     return false;
 }
 
-void ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io)
+/* Who calls whom by name, from the called one's side: the callers of function f are
+ * by[at[f]] to by[at[f + 1] - 1]. */
+struct callers {
+    uint32_t *at, *by;
+};
+
+/* @fill false: counts them in at[f + 2]; true: writes them, which moves at[f + 1] from the start of
+ * f's to their end. */
+static void note_callers(const struct ws_ptx_module *m, const bool *among, struct callers *c,
+                         bool fill)
 {
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 0; k < m->n_funcs; k++)
-            if (among[k] && !io[k] && ws_ptx_calls_any(&m->funcs[k], io))
-                changed = io[k] = true;
+    for (uint32_t f = 0; f < m->n_funcs; f++)
+        for (uint32_t k = 0; among[f] && k < m->funcs[f].n_insns; k++) {
+            const struct ws_ptx_call *call = m->funcs[f].insns[k].call;
+            if (!call || call->callee.kind != WS_OPD_SYM)
+                continue;
+            uint32_t callee = (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym);
+            if (fill)
+                c->by[c->at[callee + 1]++] = f;
+            else
+                c->at[callee + 2]++;
+        }
+}
+
+static int find_callers(const struct ws_ptx_module *m, const bool *among, struct callers *ret)
+{
+    uint32_t n = m->n_funcs;
+    *ret = (struct callers){.at = ws_alloc_array((size_t)n + 3, sizeof(*ret->at))};
+    if (!ret->at)
+        return ws_raise(-ENOMEM);
+    note_callers(m, among, ret, false);
+    for (uint32_t f = 0; f <= n; f++)
+        ret->at[f + 2] += ret->at[f + 1];
+    ret->by = ws_alloc_array((size_t)ret->at[n + 1] + 1, sizeof(*ret->by));
+    if (!ret->by)
+        return ws_raise(-ENOMEM);
+    note_callers(m, among, ret, true);
+    return 0;
+}
+
+int ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io)
+{
+    struct callers c;
+    uint32_t *todo = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*todo)), n = 0;
+    int r = find_callers(m, among, &c);
+    if (!r && !todo)
+        r = ws_raise(-ENOMEM);
+    for (uint32_t f = 0; !r && f < m->n_funcs; f++)
+        if (io[f])
+            todo[n++] = f;
+    while (!r && n) {
+        uint32_t f = todo[--n];
+        for (uint32_t k = c.at[f]; k < c.at[f + 1]; k++)
+            if (!io[c.by[k]]) {
+                io[c.by[k]] = true;
+                todo[n++] = c.by[k];
+            }
     }
+    free(todo);
+    free(c.at);
+    free(c.by);
+    return r;
 }
 
 int64_t ws_ptx_copy_of_callee(const struct ws_ptx_copies *c, const struct ws_ptx_insn *i)

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "ptx/passes/devlib.h"
 #include "ptx/passes/devlib_private.h"
+#include "ptx/analysis/reach.h"
 #include "ptx/passes/edit.h"
 #include "ptx/passes/pass.h"
 
@@ -88,16 +89,17 @@ static int find_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs,
     if (!reached)
         return ws_raise(-ENOMEM);
     *ret_uses = 0;
-    ws_ptx_mark_reached(m, &m->funcs[func], reached);
+    int r = ws_ptx_mark_reached(m, &m->funcs[func], reached);
     reached[func] = true;
     for (uint32_t k = 0; k < m->n_funcs; k++) {
         uint32_t uses = reached[k] ? func_uses(m, &m->funcs[k]) : 0;
         needs[k] = uses != 0;
         *ret_uses |= uses;
     }
-    ws_ptx_mark_callers(m, reached, needs);
+    if (!r)
+        r = ws_ptx_mark_callers(m, reached, needs);
     free(reached);
-    return 0;
+    return r;
 }
 
 int ws_ptx_lib_uses(const struct ws_ptx_module *m, uint32_t func, uint32_t *ret)
@@ -130,7 +132,7 @@ int ws_ptx_lib_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_t
     for (uint32_t k = 0; !r && k < m->n_funcs; k++)
         any |= needs[k] && !m->funcs[k].is_entry;
     if (!r && any) {
-        ws_ptx_mark_reached(m, f, reached);
+        r = ws_ptx_mark_reached(m, f, reached);
         reached[func] = true;
     }
     for (uint32_t k = 0; !r && any && k < m->n_funcs; k++)
@@ -146,9 +148,20 @@ int ws_ptx_lib_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_t
     return r;
 }
 
-void ws_ptx_lib_reached(const struct ws_ptx_module *m, uint32_t func, bool *io)
+int ws_ptx_lib_reached(const struct ws_ptx_module *m, const uint32_t *funcs, uint32_t n, bool *io)
 {
-    ws_ptx_mark_reached(m, &m->funcs[func], io);
+    struct ws_ptx_reach r;
+    int e = ws_ptx_reach_init(&r, m);
+    if (e)
+        return ws_forward(e);
+    for (uint32_t k = 0; k < n; k++) {
+        ws_ptx_reach_add(&r, &m->funcs[funcs[k]]);
+        io[funcs[k]] = true;
+    }
+    for (uint32_t k = 0; k < r.n; k++)
+        io[r.found[k]] = true;
+    ws_ptx_reach_deinit(&r);
+    return 0;
 }
 
 /* ---- the functions ---- */

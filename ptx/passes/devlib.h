@@ -32,8 +32,10 @@ WS_MUST_CHECK int ws_ptx_lib_refused(const struct ws_ptx_module *m, uint32_t fun
  * Return: 0, or -ENOMEM with the module's other functions as they were. */
 WS_MUST_CHECK int ws_ptx_lib(struct ws_ptx_module *m, uint32_t func, uint32_t *ret_func);
 
-/* Marks the functions that kernel @func may come to. @io: [m->n_funcs]. */
-void ws_ptx_lib_reached(const struct ws_ptx_module *m, uint32_t func, bool *io);
+/* Marks kernels @funcs[@n] and the functions that they may come to. @io: [m->n_funcs]. Return: 0 or
+ * -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_lib_reached(const struct ws_ptx_module *m, const uint32_t *funcs,
+                                     uint32_t n, bool *io);
 
 /* ---- what kernels and the host share ----
  *

@@ -146,8 +146,9 @@ void ws_ptx_edit_redirect(struct ws_ptx_edit *e, struct ws_ptx_insn *i, uint32_t
                           uint32_t n_more, const struct ws_ptx_operand *more);
 /* Whether @f calls one of the marked functions by its name. */
 bool ws_ptx_calls_any(const struct ws_ptx_func *f, const bool *funcs);
-/* Marks the functions among @among that call a marked function, directly or through others. */
-void ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io);
+/* Marks the functions among @among that call a marked function, directly or through others. Return:
+ * 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_mark_callers(const struct ws_ptx_module *m, const bool *among, bool *io);
 
 /* ---- block and thread numbers that a pass replaces (ptx/analysis/own.c) ---- */
 enum ws_ptx_own_which { WS_OWN_CTAID, WS_OWN_NCTAID, WS_OWN_TID, WS_OWN_NTID, _WS_OWN_N };
@@ -184,8 +185,9 @@ WS_PRINTF(4, 5)
 int ws_ptx_refuse(char *text, size_t text_bytes, uint32_t line, const char *fmt, ...);
 
 /* Sets @reached[i] for each function i that @f may call, itself or through others. @reached:
- * [m->n_funcs], false. */
-void ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f, bool *reached);
+ * [m->n_funcs]. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+                                      bool *reached);
 
 /* Whether the kernel or a function it may call reads %tid.y, %tid.z or all of %tid. Return: 0 or
  * -ENOMEM. */

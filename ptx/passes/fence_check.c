@@ -147,14 +147,15 @@ int ws_fence_needs(const struct ws_ptx_module *m, uint32_t func, bool *needs)
     bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
     if (!reached)
         return ws_raise(-ENOMEM);
-    ws_ptx_mark_reached(m, &m->funcs[func], reached);
+    int r = ws_ptx_mark_reached(m, &m->funcs[func], reached);
     for (uint32_t k = 0; k < m->n_funcs; k++) {
         reached[k] &= !m->funcs[k].fence;
         needs[k] = reached[k] && has_checks(&m->funcs[k]);
     }
-    ws_ptx_mark_callers(m, reached, needs);
+    if (!r)
+        r = ws_ptx_mark_callers(m, reached, needs);
     free(reached);
-    return 0;
+    return r;
 }
 
 /* ---- refusals ---- */
@@ -208,7 +209,7 @@ int ws_ptx_fence_refused(const struct ws_ptx_module *m, uint32_t func, char *ret
          *needs = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*needs)), any_needs = false;
     int r = reached && needs ? ws_fence_needs(m, func, needs) : ws_raise(-ENOMEM);
     if (!r) {
-        ws_ptx_mark_reached(m, f, reached);
+        r = ws_ptx_mark_reached(m, f, reached);
         reached[func] = true;
     }
     for (uint32_t k = 0; k < m->n_funcs && !r; k++)

@@ -78,7 +78,7 @@ int ws_ptx_fuse_refused(const struct ws_ptx_module *m, uint32_t func, char *ret_
     if (!r && !reached)
         return ws_raise(-ENOMEM);
     if (!r)
-        ws_ptx_mark_reached(m, f, reached);
+        r = ws_ptx_mark_reached(m, f, reached);
     for (uint32_t k = 0; !r && k < m->n_funcs; k++)
         for (uint32_t i = 0; !r && reached[k] && i < m->funcs[k].n_insns; i++)
             r = insn_refused(&m->funcs[k].insns[i], false, ret_text, text_bytes);

@@ -401,8 +401,9 @@ int ws_ptx_rewrite_refused(const struct ws_ptx_module *m, uint32_t func, enum ws
         free(c.func_sync);
         return ws_raise(-ENOMEM);
     }
-    ws_ptx_mark_reached(m, f, c.reached);
-    int e = check_func(&c, f, true);
+    int e = ws_ptx_mark_reached(m, f, c.reached);
+    if (!e)
+        e = check_func(&c, f, true);
     for (uint32_t k = 0; !e && k < m->n_funcs; k++)
         if (c.reached[k])
             e = check_func(&c, &m->funcs[k], false);

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/texture.h"
+#include "ptx/analysis/reach.h"
 #include "ptx/passes/edit.h"
 #include "ptx/passes/pass.h"
 #include "ptx/passes/texop.h"
@@ -568,29 +569,35 @@ static int texture_one(struct texture *t, uint32_t func)
     return 0;
 }
 
+static bool is_sampler(const struct texture *t, uint32_t func)
+{
+    for (unsigned s = 0; s < _SAMPLER_N; s++)
+        if (t->func[s] == (int32_t)func)
+            return true;
+    return false;
+}
+
 /* What is put in takes about a hundred registers where the compiler may have them. Kernels that say
  * nothing of their blocks' size must go on being launched with blocks of any size: they say the
  * largest one, for which the compiler keeps to as many as there are. */
 static int bound_registers(struct texture *t)
 {
     struct ws_ptx_module *m = t->m;
-    bool *reached = ws_alloc_array((size_t)m->n_funcs + 1, sizeof(*reached));
-    if (!reached)
-        return ws_raise(-ENOMEM);
-    for (uint32_t f = 0; f < m->n_funcs; f++) {
+    struct ws_ptx_reach reach;
+    int r = ws_ptx_reach_init(&reach, m);
+    for (uint32_t f = 0; !r && f < m->n_funcs; f++) {
         struct ws_ptx_func *k = &m->funcs[f];
         bool any = false;
         if (!k->is_entry || k->maxntid[0] || k->reqntid[0] || k->maxnreg)
             continue;
-        memset(reached, 0, m->n_funcs * sizeof(*reached));
-        ws_ptx_mark_reached(m, k, reached);
-        for (unsigned s = 0; s < _SAMPLER_N; s++)
-            any |= t->func[s] >= 0 && reached[t->func[s]];
+        ws_ptx_reach_find(&reach, k);
+        for (uint32_t i = 0; i < reach.n; i++)
+            any |= is_sampler(t, reach.found[i]);
         for (unsigned d = 0; d < 3 && any; d++)
             k->maxntid[d] = d ? 1 : 1024;
     }
-    free(reached);
-    return 0;
+    ws_ptx_reach_deinit(&reach);
+    return r;
 }
 
 int ws_ptx_texture(struct ws_ptx_module *m)
