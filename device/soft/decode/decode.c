@@ -196,31 +196,6 @@ static void place_function(struct ws_dec *d, struct ws_dfunc *df)
 }
 
 /* ---- one image ---- */
-/* Depth of calls and local memory below each function of a call graph without cycles. */
-static void measure_calls(struct ws_dec *d)
-{
-    bool changed = true;
-    for (uint32_t pass = 0; changed && pass < 4096;
-         pass++) { /* a longer chain overflows the stack when run */
-        changed = false;
-        for (uint32_t k = d->m->n_funcs; k-- > 0;) {
-            struct ws_dfunc *df = &d->funcs[k];
-            uint64_t depth = 0, local = 0;
-            for (uint32_t n = 0; df->reached && n < df->n_callees; n++) {
-                depth = WS_MAX(depth, 1u + d->funcs[df->callees[n]].depth);
-                local = WS_MAX(local, d->funcs[df->callees[n]].local_bytes);
-            }
-            local = WS_MIN(
-                local + df->frame_bytes +
-                    (df->taken ? 16 * (df->f->n_params + df->f->n_rets) + df->frame_bytes : 0),
-                UINT64_C(1) << 28);
-            changed |= depth != df->depth || local != df->local_bytes;
-            df->depth = (uint32_t)depth;
-            df->local_bytes = local;
-        }
-    }
-}
-
 static int finish_image(struct ws_dec *d)
 {
     struct ws_exec_image *img = d->img;
@@ -232,9 +207,11 @@ static int finish_image(struct ws_dec *d)
     img->srcs = ws_arena_array(a, d->n_srcs + 1, sizeof(*img->srcs));
     img->save_rows = ws_arena_array(a, d->n_saves + 1, sizeof(*img->save_rows));
     img->brx_seg = ws_arena_array(a, d->n_brx + 1, sizeof(*img->brx_seg));
-    img->func_entry = ws_arena_array(a, d->m->n_funcs + 1, sizeof(*img->func_entry));
+    if (d->has_indirect)
+        img->func_entry =
+            ws_arena_array(a, d->graph->n_targets + (size_t)1, sizeof(*img->func_entry));
     if (!raw || !img->segs || !img->fills || !img->srcs || !img->save_rows || !img->brx_seg ||
-        !img->func_entry)
+        (d->has_indirect && !img->func_entry))
         return ws_raise(-ENOMEM);
     img->uops = (struct ws_uop *)(void *)(raw + (-(uintptr_t)raw & 63));
     memcpy(img->uops, d->uops, d->n_uops * sizeof(*img->uops));
@@ -267,32 +244,29 @@ static int finish_image(struct ws_dec *d)
     for (uint32_t k = 0; k < img->n_fills; k++)
         if (img->fills[k].kind == WS_FILL_CONST && img->fills[k].var == 1)
             img->fills[k].value = dyn;
-    img->n_func_entry = d->m->n_funcs;
-    for (uint32_t k = 0; k < d->m->n_funcs; k++)
-        if (d->funcs[k].reached && d->funcs[k].thunk_seg != WS_NO_SEG)
-            img->func_entry[k] = &img->segs[d->funcs[k].thunk_seg];
+    for (uint32_t k = 0; k < d->n_reached; k++) {
+        const struct ws_dfunc *df = &d->funcs[d->reached[k]];
+        if (df->thunk_seg != WS_NO_SEG)
+            img->func_entry[d->graph->target_no[df->index]] = &img->segs[df->thunk_seg];
+    }
+    img->n_funcs = d->has_indirect ? d->m->n_funcs : 0;
+    img->target_no = d->graph->target_no;
     img->entry = &img->segs[d->funcs[img->func].entry_seg];
     return 0;
 }
 
 static void decode_all(struct ws_dec *d, uint32_t func)
 {
-    ws_dec_callgraph(d, func);
-    for (uint32_t k = 0; k < d->m->n_funcs && !d->oom; k++)
-        if (d->funcs[k].reached)
-            place_function(d, &d->funcs[k]);
-    for (uint32_t k = 0; k < d->m->n_funcs && !d->oom; k++) {
-        d->funcs[k].thunk_seg = WS_NO_SEG;
-        if (d->funcs[k].reached)
-            d->funcs[k].entry_seg = ws_dec_new_seg(d);
-    }
-    for (uint32_t k = 0; k < d->m->n_funcs && !d->oom; k++) {
-        struct ws_dfunc *df = &d->funcs[k];
-        if (!df->reached)
-            continue;
+    ws_dec_reach(d, func);
+    for (uint32_t k = 0; k < d->n_reached && !d->oom; k++)
+        place_function(d, &d->funcs[d->reached[k]]);
+    for (uint32_t k = 0; k < d->n_reached && !d->oom; k++)
+        d->funcs[d->reached[k]].entry_seg = ws_dec_new_seg(d);
+    for (uint32_t k = 0; k < d->n_reached && !d->oom; k++) {
+        struct ws_dfunc *df = &d->funcs[d->reached[k]];
         d->df = df;
         ws_dec_function(d, df);
-        if (df->taken && !df->f->is_entry)
+        if (ws_dec_has_thunk(d, df))
             ws_dec_thunk(d, df);
         d->img->recursive |= df->recursive;
     }
@@ -300,7 +274,7 @@ static void decode_all(struct ws_dec *d, uint32_t func)
         const struct ws_dfunc *df = &d->funcs[func];
         d->img->frame_bytes = df->frame_bytes;
         if (!d->img->recursive) {
-            measure_calls(d);
+            ws_dec_measure_calls(d);
             d->img->depth_max = df->depth * 2 + 2; /* a thunk adds a level */
             d->img->local_bytes = (uint32_t)df->local_bytes;
         } else {
@@ -320,54 +294,87 @@ static void check_cluster(struct ws_dec *d, const struct ws_ptx_func *f)
                            (unsigned long long)blocks);
 }
 
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
-                 struct ws_exec_image **ret, char reason[256])
+int ws_dec_new(struct ws_dec **ret, struct ws_code *code, struct ws_diags *diags)
 {
-    struct ws_dec d = {.m = code->m, .code = code, .diags = diags, .tmp = WS_ARENA_NULL};
+    const struct ws_ptx_module *m = code->m;
+    struct ws_dec *d = ws_alloc(sizeof(*d));
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->m = m;
+    d->code = code;
+    d->diags = diags;
+    d->graph = ws_dec_callgraph_new(m, &code->arena);
+    d->gvars = ws_arena_array(&d->keep, m->n_vars + (size_t)1, sizeof(*d->gvars));
+    d->funcs = ws_arena_array(&d->keep, m->n_funcs + (size_t)1, sizeof(*d->funcs));
+    d->path = ws_arena_array(&d->keep, m->n_funcs + (size_t)1, sizeof(*d->path));
+    d->reached = ws_arena_array(&d->keep, m->n_funcs + (size_t)1, sizeof(*d->reached));
+    d->below = ws_arena_array(&d->keep, m->n_funcs + (size_t)1, sizeof(*d->below));
+    if (!d->graph || !d->gvars || !d->funcs || !d->path || !d->reached || !d->below) {
+        ws_dec_free(d);
+        return ws_raise(-ENOMEM);
+    }
+    *ret = d;
+    return 0;
+}
+
+struct ws_dec *ws_dec_free(struct ws_dec *d)
+{
+    if (!d)
+        return NULL;
+    free(d->uops);
+    free(d->ctl);
+    free(d->seg_first);
+    free(d->seg_insns);
+    free(d->seg_cls);
+    free(d->fills);
+    free(d->fill_next);
+    free(d->srcs);
+    free(d->saves);
+    free(d->brx);
+    ws_arena_deinit(&d->tmp);
+    ws_arena_deinit(&d->keep);
+    free(d);
+    return NULL;
+}
+
+static bool begin_image(struct ws_dec *d, uint32_t func)
+{
+    memset(&d->img, 0, sizeof(*d) - offsetof(struct ws_dec, img));
+    d->image++;
+    d->img = ws_arena_alloc(&d->code->arena, sizeof(*d->img));
+    if (!d->img || WS_DEC_GROW(d, fills, cap_fills, 1) ||
+        WS_DEC_GROW(d, fill_next, cap_fill_next, 1))
+        return false;
+    d->img->func = func;
+    d->top = 64;
+    d->img->ones_off = ws_dec_row_alloc(d, 0);
+    d->fill_next[0] = 0;
+    d->fills[d->n_fills++] = (struct ws_fill){
+        .kind = WS_FILL_CONST, .width = 0, .off = d->img->ones_off, .value = 0xffffffff};
+    d->img->fp_off = ws_dec_row_alloc(d, 4);
+    d->guard = d->img->ones_off;
+    return true;
+}
+
+int ws_dec_image(struct ws_dec *d, uint32_t func, struct ws_exec_image **ret, char reason[256])
+{
     int r = 0;
-    d.img = ws_arena_alloc(&code->arena, sizeof(*d.img));
-    d.gvars = ws_arena_array(&d.tmp, d.m->n_vars + 1, sizeof(*d.gvars));
-    d.funcs = ws_arena_array(&d.tmp, d.m->n_funcs + 1, sizeof(*d.funcs));
-    if (!d.img || !d.gvars || !d.funcs) {
-        r = ws_raise(-ENOMEM);
-        goto out;
+    if (begin_image(d, func)) {
+        check_cluster(d, &d->m->funcs[func]);
+        decode_all(d, func);
+        d->img->uses_heap = d->uses_heap;
+    } else {
+        d->oom = true;
     }
-    d.img->func = func;
-    for (uint32_t k = 0; k < d.m->n_funcs; k++)
-        d.funcs[k] = (struct ws_dfunc){.f = &d.m->funcs[k], .index = k};
-    d.top = 64;
-    d.img->ones_off = ws_dec_row_alloc(&d, 0);
-    if (WS_DEC_GROW(&d, fills, cap_fills, 1) || WS_DEC_GROW(&d, fill_next, cap_fill_next, 1)) {
+    if (d->oom)
         r = ws_raise(-ENOMEM);
-        goto out;
-    }
-    d.fills[d.n_fills++] = (struct ws_fill){
-        .kind = WS_FILL_CONST, .width = 0, .off = d.img->ones_off, .value = 0xffffffff};
-    d.img->fp_off = ws_dec_row_alloc(&d, 4);
-    d.guard = d.img->ones_off;
-    check_cluster(&d, &d.m->funcs[func]);
-    decode_all(&d, func);
-    d.img->uses_heap = d.uses_heap;
-    if (d.oom)
-        r = ws_raise(-ENOMEM);
-    else if (d.unsupported)
-        r = d.unresolved ? WS_PTX_E_NOTFOUND : WS_PTX_E_UNSUPPORTED;
+    else if (d->unsupported)
+        r = d->unresolved ? WS_PTX_E_NOTFOUND : WS_PTX_E_UNSUPPORTED;
     else
-        r = finish_image(&d);
+        r = finish_image(d);
     if (r == 0)
-        *ret = d.img;
-    memcpy(reason, d.reason, sizeof(d.reason));
-out:
-    free(d.uops);
-    free(d.ctl);
-    free(d.seg_first);
-    free(d.seg_insns);
-    free(d.seg_cls);
-    free(d.fills);
-    free(d.fill_next);
-    free(d.srcs);
-    free(d.saves);
-    free(d.brx);
-    ws_arena_deinit(&d.tmp);
+        *ret = d->img;
+    memcpy(reason, d->reason, sizeof(d->reason));
+    ws_arena_reset(&d->tmp);
     return r;
 }

@@ -89,152 +89,6 @@ static void begin_insn(struct ws_dec *d, uint32_t insn)
     memset(d->temps_used, 0, sizeof(d->temps_used));
 }
 
-/* ---- call graph: of the module, made with its first image ---- */
-static void note_taken(struct ws_callgraph *g, const struct ws_ptx_operand *o)
-{
-    for (unsigned k = 0; k < o->n; k++)
-        note_taken(g, &o->v[k]);
-    if (o->kind == WS_OPD_SYM && o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC)
-        g->taken[WS_PTX_SYM_INDEX(o->sym)] = 1;
-}
-
-static uint32_t resolve_alias(const struct ws_dec *d, uint32_t func)
-{
-    for (uint32_t k = 0; k < d->m->n_aliases; k++)
-        if ((uint32_t)d->m->aliases[k].alias == func)
-            return (uint32_t)d->m->aliases[k].aliasee;
-    return func;
-}
-
-/* Gathers what @func calls, each once, in @list; @stamps tells what is in it. Return: how many. */
-static uint32_t find_callees(const struct ws_dec *d, struct ws_callgraph *g, uint32_t func,
-                             uint32_t *list, uint32_t *stamps)
-{
-    const struct ws_ptx_func *f = &d->m->funcs[func];
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_insn *i = &f->insns[k];
-        if (i->op != WS_OP_CALL || !i->call)
-            continue;
-        if (i->call->callee.kind != WS_OPD_SYM) {
-            g->indirect[func] = 1;
-            continue;
-        }
-        uint32_t callee = resolve_alias(d, (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym));
-        if (d->m->funcs[callee].is_decl || stamps[callee] == func + 1)
-            continue;
-        stamps[callee] = func + 1;
-        list[n++] = callee;
-    }
-    for (uint32_t k = 0; g->indirect[func] && k < d->m->n_funcs; k++)
-        if (g->taken[k] && !d->m->funcs[k].is_decl && !d->m->funcs[k].is_entry &&
-            stamps[k] != func + 1) {
-            stamps[k] = func + 1;
-            list[n++] = k;
-        }
-    return n;
-}
-
-static void note_all_taken(struct ws_callgraph *g, const struct ws_ptx_module *m)
-{
-    for (uint32_t f = 0; f < m->n_funcs; f++)
-        for (uint32_t k = 0; k < m->funcs[f].n_insns; k++) {
-            const struct ws_ptx_insn *i = &m->funcs[f].insns[k];
-            for (unsigned n = 0; n < i->n_operands; n++)
-                note_taken(g, &i->operands[n]);
-        }
-    for (uint32_t v = 0; v < m->n_vars; v++)
-        for (uint32_t k = 0; k < m->vars[v].n_init_syms; k++)
-            if (WS_PTX_SYM_KIND(m->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC)
-                g->taken[WS_PTX_SYM_INDEX(m->vars[v].init_syms[k].sym)] = 1;
-}
-
-/* NULL: no memory. */
-static const struct ws_callgraph *callgraph_of(struct ws_dec *d)
-{
-    uint32_t n_funcs = d->m->n_funcs;
-    struct ws_arena *a = &d->code->arena;
-    if (d->code->graph)
-        return d->code->graph;
-    struct ws_callgraph *g = ws_arena_alloc(a, sizeof(*g));
-    uint32_t *list = ws_arena_array(&d->tmp, n_funcs + 1, sizeof(*list)),
-             *stamps = ws_arena_array(&d->tmp, n_funcs + 1, sizeof(*stamps));
-    if (!g || !list || !stamps)
-        return NULL;
-    g->taken = ws_arena_array(a, n_funcs + 1, 1);
-    g->indirect = ws_arena_array(a, n_funcs + 1, 1);
-    g->callees = ws_arena_array(a, n_funcs + 1, sizeof(*g->callees));
-    g->n_callees = ws_arena_array(a, n_funcs + 1, sizeof(*g->n_callees));
-    if (!g->taken || !g->indirect || !g->callees || !g->n_callees)
-        return NULL;
-    note_all_taken(g, d->m);
-    for (uint32_t f = 0; f < n_funcs; f++) {
-        uint32_t n = find_callees(d, g, f, list, stamps);
-        if (!n)
-            continue;
-        g->callees[f] = ws_arena_array(a, n, sizeof(*list));
-        if (!g->callees[f])
-            return NULL;
-        memcpy(g->callees[f], list, n * sizeof(*list));
-        g->n_callees[f] = n;
-    }
-    d->code->graph = g;
-    return g;
-}
-
-/* Marks what can be reached from func in the bitmap to; iterative, since modules may nest calls
- * deeply. */
-static void reach(struct ws_dec *d, uint32_t func, uint8_t *to, uint32_t *stack)
-{
-    uint32_t n = 0;
-    stack[n++] = func;
-    while (n) {
-        const struct ws_dfunc *df = &d->funcs[stack[--n]];
-        for (uint32_t k = 0; k < df->n_callees; k++)
-            if (!to[df->callees[k]]) {
-                to[df->callees[k]] = 1;
-                stack[n++] = df->callees[k];
-            }
-    }
-}
-
-void ws_dec_callgraph(struct ws_dec *d, uint32_t func)
-{
-    const struct ws_ptx_module *m = d->m;
-    const struct ws_callgraph *g = callgraph_of(d);
-    if (!g) {
-        d->oom = true;
-        return;
-    }
-    for (uint32_t f = 0; f < m->n_funcs; f++) {
-        d->funcs[f].taken = g->taken[f];
-        d->funcs[f].has_indirect = g->indirect[f];
-        d->funcs[f].callees = g->callees[f];
-        d->funcs[f].n_callees = g->n_callees[f];
-    }
-    uint8_t *seen = ws_arena_array(&d->tmp, m->n_funcs + 1, 1);
-    uint32_t *stack = ws_arena_array(&d->tmp, (size_t)m->n_funcs * 2 + 2, sizeof(*stack));
-    if (!seen || !stack || d->oom) {
-        d->oom = true;
-        return;
-    }
-    reach(d, func, seen, stack);
-    seen[func] = 1;
-    for (uint32_t f = 0; f < m->n_funcs; f++) {
-        if (!seen[f])
-            continue;
-        struct ws_dfunc *df = &d->funcs[f];
-        df->reached = true;
-        df->reaches = ws_arena_array(&d->tmp, m->n_funcs + 1, 1);
-        if (!df->reaches) {
-            d->oom = true;
-            return;
-        }
-        reach(d, f, df->reaches, stack);
-        df->recursive = df->reaches[f];
-    }
-}
-
 /* ---- arguments ---- */
 /* Where a value is: a row, or local memory at an offset from the frame pointer. */
 struct value_place {
@@ -360,8 +214,8 @@ static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws
     struct ws_dfunc *df = d->df;
     const struct ws_ptx_call *c = i->call;
     const struct ws_ptx_func *f = callee->f;
-    bool again = callee->reaches[df->index] ||
-                 callee == df; /* may come back to this function: its rows are at stake */
+    /* may come back to this function: its rows are at stake */
+    bool again = d->graph->group[callee->index] == d->graph->group[df->index];
     if (f->is_entry) {
         ws_dec_unsupported(d, "call of kernel %s", f->name);
         return;
@@ -560,7 +414,7 @@ void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)
         call_indirect(d, i);
         return;
     }
-    uint32_t callee = resolve_alias(d, (uint32_t)WS_PTX_SYM_INDEX(i->call->callee.sym));
+    uint32_t callee = d->graph->alias_of[WS_PTX_SYM_INDEX(i->call->callee.sym)];
     if (d->m->funcs[callee].is_decl) {
         const char *name = d->m->funcs[callee].name;
         if (call_known(d, i, name))

@@ -93,7 +93,7 @@ static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struc
 {
     if (v->size_bytes == 0)
         return ~0u;
-    if (!s->placed) {
+    if (s->placed != d->image) {
         uint64_t align = WS_MAX(v->align, 1u),
                  off = WS_ALIGN_UP((uint64_t)d->img->shared_bytes, align);
         if (off + v->size_bytes > 1u << 30) {
@@ -101,7 +101,7 @@ static uint32_t place_shared(struct ws_dec *d, const struct ws_ptx_var *v, struc
             return 0;
         }
         s->off = (uint32_t)off;
-        s->placed = true;
+        s->placed = d->image;
         d->img->shared_bytes = (uint32_t)(off + v->size_bytes);
     }
     return s->off;

@@ -19,11 +19,11 @@ enum ws_store_kind {
 /* Where a function's variable lives. */
 struct ws_var_store {
     uint8_t kind, width; /* ROW: bytes of a lane */
-    bool placed;         /* SHARED */
+    uint32_t placed;     /* SHARED: the image that it has a place in */
     uint32_t off;
 };
 
-/* One function of the image. */
+/* One function of the image; or the node for calls through registers, which has no f. */
 struct ws_dfunc {
     const struct ws_ptx_func *f;
     uint32_t index;            /* in module->funcs */
@@ -32,24 +32,30 @@ struct ws_dfunc {
     uint32_t n_vars;
     uint32_t frame_bytes, entry_seg, thunk_seg;
     uint32_t kept_sp; /* row: the stack pointer at entry; 0: the function does not move it */
-    bool recursive, reached, taken /* its address is */, has_indirect;
-    uint8_t *reaches; /* [n funcs]: bitmap of functions it can call, over any number of steps */
-    const uint32_t *callees; /* of the module's call graph */
-    uint32_t n_callees;
+    bool recursive;
+    uint32_t image;       /* the image that it was reached in */
+    uint32_t next_callee; /* of ws_dec_reach() */
     uint32_t save_first, n_saves;
     uint32_t depth;       /* of calls below it */
     uint64_t local_bytes; /* its frame and those below */
 };
 
+/* Serves all images of a module, one after the other, so that an image costs what its kernel
+ * reaches, however large the module is. */
 struct ws_dec {
     const struct ws_ptx_module *m;
     struct ws_diags *diags;
     struct ws_code *code;
-    struct ws_arena tmp; /* dies with the image's decoding */
-    struct ws_exec_image *img;
-    bool uses_heap;
-    bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
-    char reason[256];                  /* the first thing that is unsupported */
+    const struct ws_callgraph *graph;
+    struct ws_arena keep;       /* what lasts longer than an image: */
+    uint32_t image;             /* number of the one being made, from 1 */
+    struct ws_var_store *gvars; /* [module n_vars]: shared ones */
+    struct ws_dfunc *funcs;     /* [module n_funcs + 1]: those with the image's number count */
+    uint32_t *path, n_path;
+    /* [n_reached]: functions of the image by number; below: each before those that call it. */
+    uint32_t *reached, *below, n_reached;
+    bool has_indirect; /* calls through registers; behind the end of below stands their node */
+    /* Growing arrays, used again by the next image. */
     struct ws_uop *uops;
     /* Per uop: bit 0: imm is a segment, bit 1: fall is one, bit 2: imm is a brx table. */
     uint8_t *ctl;
@@ -60,15 +66,20 @@ struct ws_dec {
     struct ws_srcref *srcs;
     uint32_t *saves;
     uint32_t *brx; /* segment numbers of all tables */
-    uint32_t *fill_next, fill_heads[1024];
+    uint32_t *fill_next;
     size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills,
         cap_srcs, cap_saves, cap_brx;
+    struct ws_arena tmp; /* reset after each image */
+    /* From here on: zero when an image is begun. */
+    struct ws_exec_image *img;
+    bool uses_heap;
+    bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
+    char reason[256];                  /* the first thing that is unsupported */
+    uint32_t fill_heads[1024];
     uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
-    uint32_t top;               /* next free byte of the register file */
-    uint32_t dyn32, dyn64;      /* fills holding the start of dynamic shared memory; 0: none yet */
-    struct ws_var_store *gvars; /* [module n_vars]: shared ones */
-    struct ws_dfunc *funcs;     /* [module n_funcs] */
-    uint32_t slots[16];         /* rows that carry arguments of indirect calls; 0: none yet */
+    uint32_t top;          /* next free byte of the register file */
+    uint32_t dyn32, dyn64; /* fills holding the start of dynamic shared memory; 0: none yet */
+    uint32_t slots[16];    /* rows that carry arguments of indirect calls; 0: none yet */
     uint32_t ret_slot;
     /* of the instruction being decoded */
     struct ws_dfunc *df;
@@ -120,10 +131,12 @@ uint32_t ws_dec_mov(struct ws_dec *d, uint32_t width, uint32_t dst, uint32_t src
 const struct ws_ptx_var *ws_dec_symvar(struct ws_dec *d, int32_t sym,
                                        struct ws_var_store **ret_store);
 enum ws_handler ws_dec_cvt_int(uint32_t width, enum ws_ptx_type from);
-/* @reason: gets what is unsupported. Return: 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND
- *   (unresolved), -ENOMEM. */
-int ws_dec_image(struct ws_code *code, uint32_t func, struct ws_diags *diags,
-                 struct ws_exec_image **ret, char reason[256]);
+/* Return: 0 or -ENOMEM. */
+int ws_dec_new(struct ws_dec **ret, struct ws_code *code, struct ws_diags *diags);
+struct ws_dec *ws_dec_free(struct ws_dec *d); /* NULL ok; returns NULL */
+/* Makes the image of kernel @func, in the code's arena. @reason: gets what is unsupported. Return:
+ * 0, WS_PTX_E_UNSUPPORTED, WS_PTX_E_NOTFOUND (unresolved), -ENOMEM. */
+int ws_dec_image(struct ws_dec *d, uint32_t func, struct ws_exec_image **ret, char reason[256]);
 
 static inline uint32_t ws_dec_width(enum ws_ptx_type t)
 {
@@ -142,9 +155,20 @@ static inline uint32_t ws_dec_row_bytes(uint32_t width)
     return WS_MAX(64u, 32 * width);
 }
 
+/* ---- calls.c ---- */
+/* Allocates from @a. NULL: no memory. */
+const struct ws_callgraph *ws_dec_callgraph_new(const struct ws_ptx_module *m, struct ws_arena *a);
+/* Finds the functions that kernel @func may come to: d->reached and what stands beside it. */
+void ws_dec_reach(struct ws_dec *d, uint32_t func);
+/* Depth of calls and local memory below each function, where none is recursive. */
+void ws_dec_measure_calls(struct ws_dec *d);
+/* Whether calls through registers may come to @df in this image. */
+static inline bool ws_dec_has_thunk(const struct ws_dec *d, const struct ws_dfunc *df)
+{
+    return d->has_indirect && d->graph->target_no[df->index] < d->graph->n_targets;
+}
+
 /* ---- flow.c ---- */
-/* Functions reachable from func, who calls whom, who is recursive. */
-void ws_dec_callgraph(struct ws_dec *d, uint32_t func);
 void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df);
 void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df);
 void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i);

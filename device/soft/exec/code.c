@@ -98,18 +98,25 @@ static uint32_t max_threads(const struct ws_ptx_func *f)
     return (uint32_t)WS_MIN(all, UINT64_C(1024));
 }
 
-static void describe(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
+static uint32_t const_bytes(const struct ws_ptx_module *m)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < m->n_vars; k++)
+        if (m->vars[k].space == WS_SP_CONST)
+            n += (uint32_t)m->vars[k].size_bytes;
+    return n;
+}
+
+static void describe(const struct ws_code *c, const struct ws_ptx_func *f,
                      const struct ws_exec_image *img, struct ws_kernel_info *ret)
 {
-    *ret = ws_kernel_info_of(m, f);
+    *ret = ws_kernel_info_of(c->m, f);
     ret->static_shared_bytes = img->shared_bytes;
     ret->local_bytes = img->local_bytes;
     ret->n_regs = estimate_regs(f);
     ret->max_threads_per_block = max_threads(f);
     ret->uses_heap = img->uses_heap;
-    for (uint32_t k = 0; k < m->n_vars; k++)
-        if (m->vars[k].space == WS_SP_CONST)
-            ret->const_bytes += (uint32_t)m->vars[k].size_bytes;
+    ret->const_bytes = c->const_bytes;
 }
 
 /* A kernel that can't run: its name and parameters, and why. */
@@ -125,36 +132,41 @@ static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, 
     return 0;
 }
 
+static int decode_kernel(struct ws_code *c, struct ws_dec *d, const struct ws_ptx_func *f)
+{
+    char reason[256];
+    struct ws_exec_image **img = &c->images[c->n_kernels];
+    struct ws_kernel_info *info = &c->infos[c->n_kernels];
+    int r = ws_dec_image(d, (uint32_t)(f - c->m->funcs), img, reason);
+    if (r > 0)
+        r = describe_unsupported(c, f, r, reason, info);
+    else if (r == 0)
+        describe(c, f, *img, info);
+    c->n_kernels += r == 0;
+    return r;
+}
+
 static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags,
                   const struct ws_audit *audit)
 {
     struct ws_code *c = ws_alloc(sizeof(*c));
-    char reason[256];
-    int r = 0;
+    struct ws_dec *d = NULL;
+    uint32_t n_kernels = 0;
     if (!c)
         return ws_raise(-ENOMEM);
     c->m = m;
     c->isa = ws_isa_pick();
     c->audit = audit;
-    c->infos = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->infos));
-    c->images = ws_arena_array(&c->arena, m->n_funcs + 1, sizeof(*c->images));
-    if (!c->infos || !c->images) {
-        ws_code_free(c);
-        return ws_raise(-ENOMEM);
-    }
-    for (uint32_t k = 0; k < m->n_funcs; k++) {
-        const struct ws_ptx_func *f = &m->funcs[k];
-        if (!f->is_entry || f->is_decl)
-            continue;
-        r = ws_dec_image(c, k, diags, &c->images[c->n_kernels], reason);
-        if (r > 0)
-            r = describe_unsupported(c, f, r, reason, &c->infos[c->n_kernels]);
-        else if (r == 0)
-            describe(m, f, c->images[c->n_kernels], &c->infos[c->n_kernels]);
-        if (r < 0)
-            break;
-        c->n_kernels++;
-    }
+    c->const_bytes = const_bytes(m);
+    for (uint32_t k = 0; k < m->n_funcs; k++)
+        n_kernels += m->funcs[k].is_entry && !m->funcs[k].is_decl;
+    c->infos = ws_arena_array(&c->arena, n_kernels + (size_t)1, sizeof(*c->infos));
+    c->images = ws_arena_array(&c->arena, n_kernels + (size_t)1, sizeof(*c->images));
+    int r = c->infos && c->images ? ws_dec_new(&d, c, diags) : ws_raise(-ENOMEM);
+    for (uint32_t k = 0; !r && k < m->n_funcs; k++)
+        if (m->funcs[k].is_entry && !m->funcs[k].is_decl)
+            r = decode_kernel(c, d, &m->funcs[k]);
+    ws_dec_free(d);
     if (r != 0) {
         ws_code_free(c);
         return ws_forward(r);

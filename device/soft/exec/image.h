@@ -49,9 +49,11 @@ struct ws_exec_image {
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
     bool recursive, uses_heap, uses_reserved_shared;
-    uint32_t save_bytes;              /* widest set of rows a recursive function saves */
-    const struct ws_seg **func_entry; /* [module n_funcs]: entry for indirect calls, or NULL */
-    uint32_t n_func_entry;
+    uint32_t save_bytes; /* widest set of rows a recursive function saves */
+    /* Entries for indirect calls: that of function f is func_entry[target_no[f]], or NULL. */
+    const struct ws_seg **func_entry;
+    const uint32_t *target_no;
+    uint32_t n_funcs; /* of target_no; 0: the kernel has no indirect calls */
     /* Runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count. */
     uint32_t *save_rows;
     const struct ws_seg **brx_seg;
@@ -62,19 +64,25 @@ struct ws_audit {
     void *arg;
 };
 
-/* By function of the module. */
+/* Who calls whom in a module: see device/soft/decode/calls.c. By function, [n_funcs]; group and
+ * recursive also have the node for calls through registers, [n_funcs + 1]. */
 struct ws_callgraph {
-    uint8_t *taken;    /* its address is */
-    uint8_t *indirect; /* calls through pointers: whatever is taken */
-    uint32_t **callees, *n_callees;
+    uint32_t n_funcs;
+    uint8_t *taken;                 /* its address is */
+    uint8_t *indirect;              /* it calls through a register */
+    uint32_t *alias_of;             /* the function that it stands for; else itself */
+    uint32_t **callees, *n_callees; /* by name, each once */
+    uint32_t *targets, n_targets;   /* what a call through a register may come to */
+    uint32_t *target_no;            /* its number among these; n_targets: none */
+    uint32_t *group;                /* functions that may come back to each other have the same */
+    uint8_t *recursive;             /* it may come back to itself */
 };
 
 struct ws_code {
-    const struct ws_callgraph *graph; /* made with the first image */
-    const struct ws_audit *audit;     /* of ws_code_audit(), or NULL */
+    const struct ws_audit *audit; /* of ws_code_audit(), or NULL */
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
-    uint32_t n_kernels;
+    uint32_t n_kernels, const_bytes; /* const_bytes: of the module's variables */
     struct ws_kernel_info *infos;
     struct ws_exec_image **images;
     struct ws_arena arena;
