@@ -15,6 +15,7 @@
 #define WS_LINK_IMAGE_MAGIC                                                                        \
     UINT32_C(0x4c73770a) /* "\nwsL": neither a fatbin nor ELF nor PTX text starts so */
 enum { WS_LINK_IMAGE_VERSION = 1, WS_LINK_IMAGE_MAX_PARTS = 4096, WS_LINK_IMAGE_ALIGN = 8 };
+enum { WS_LINK_IMAGE_MAX_NAME = 4096 }; /* bytes of a part's name, with its NUL */
 enum {
     WS_LINK_IMAGE_STRICT =
         1u << 0, /* what stays unresolved is an error, as the linker of cuLinkComplete() says it */

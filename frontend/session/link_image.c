@@ -12,6 +12,12 @@ static const char *name_of(const struct ws_link_input *v)
     return v->name ? v->name : "";
 }
 
+/* Of its name in the container, with the NUL: a longer one is cut off. */
+static size_t name_bytes(const struct ws_link_input *v)
+{
+    return strnlen(name_of(v), WS_LINK_IMAGE_MAX_NAME - 1) + 1;
+}
+
 int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, void **ret,
                        uint64_t *ret_bytes)
 {
@@ -19,7 +25,7 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
         return -E2BIG;
     uint64_t names = sizeof(struct ws_link_image) + n * sizeof(struct ws_link_part), at = names;
     for (size_t i = 0; i < n; i++)
-        at += strlen(name_of(&v[i])) + 1;
+        at += name_bytes(&v[i]);
     for (size_t i = 0; i < n; i++)
         at = WS_ALIGN_UP(at, (uint64_t)WS_LINK_IMAGE_ALIGN) + v[i].bytes;
     uint8_t *image = ws_alloc(at);
@@ -33,14 +39,13 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
     memcpy(image, &h, sizeof(h));
     at = names;
     for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(name_of(&v[i])) + 1;
-        memcpy(image + at, name_of(&v[i]), len);
-        at += len;
+        memcpy(image + at, name_of(&v[i]), name_bytes(&v[i]) - 1); /* the NUL is there */
+        at += name_bytes(&v[i]);
     }
     for (size_t i = 0; i < n; i++) {
         at = WS_ALIGN_UP(at, (uint64_t)WS_LINK_IMAGE_ALIGN);
         struct ws_link_part p = {.offset = at, .bytes = v[i].bytes, .name = names};
-        names += strlen(name_of(&v[i])) + 1;
+        names += name_bytes(&v[i]);
         memcpy(image + sizeof(h) + i * sizeof(p), &p, sizeof(p));
         memcpy(image + at, v[i].data, v[i].bytes);
         at += v[i].bytes;

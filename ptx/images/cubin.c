@@ -17,10 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
+
+#define HASH_FUNCTION(key, bytes, value) ((value) = (unsigned)ws_hash((key), (bytes)))
+#include <uthash.h>
 
 enum {
     MACHINE_CUDA = 190,
@@ -30,6 +33,8 @@ enum {
     TYPE_SAMPLER = 12,
     MAX_PARAM_BYTES = 32764,
     MAX_PARAMS = 4096,
+    /* Of names, which many symbols may share, and each gets a copy of. */
+    MAX_NAME_BYTES = 64 * 1024,
 };
 enum {
     ATTR_MAX_THREADS = 0x05,
@@ -72,10 +77,13 @@ static int unsupported(const struct cubin_reader *r, const char *what)
     return WS_PTX_E_UNSUPPORTED;
 }
 
-/* A text that ends inside of [@data, @data + @bytes); NULL: none. */
+/* A text of at most MAX_NAME_BYTES that ends inside of [@data, @data + @bytes); NULL: none. */
 static const char *text_at(const uint8_t *data, uint64_t bytes, uint64_t at)
 {
-    return data && at < bytes && memchr(data + at, 0, bytes - at) ? (const char *)data + at : NULL;
+    if (!data || at >= bytes)
+        return NULL;
+    uint64_t most = WS_MIN(bytes - at, (uint64_t)MAX_NAME_BYTES);
+    return memchr(data + at, 0, most) ? (const char *)data + at : NULL;
 }
 
 /* ---- header and sections ---- */
@@ -129,7 +137,7 @@ static int read_sections(struct cubin_reader *r, const Elf64_Ehdr *h)
         s->name =
             s->h.sh_type == SHT_NULL ? "" : text_at(names->data, names->h.sh_size, s->h.sh_name);
         if (!s->name)
-            return bad(r, "a section's name lies outside");
+            return bad(r, "a section's name lies outside, or is too long");
         if (s->h.sh_type == SHT_SYMTAB && r->symtab)
             return bad(r, "it has two tables of symbols");
         if (s->h.sh_type == SHT_SYMTAB)
@@ -212,7 +220,7 @@ static int read_symbols(struct cubin_reader *r)
                 continue;
             const char *name = text_at(r->strtab->data, r->strtab->h.sh_size, s.st_name);
             if (!name)
-                return bad(r, "a symbol's name lies outside");
+                return bad(r, "a symbol's name lies outside, or is too long");
             if (is_kernel(&s) && !*name)
                 return bad(r, "a kernel has no name");
             if (is_kernel(&s) && s.st_shndx >= r->n_sections)

@@ -118,9 +118,10 @@ static int container(struct ws_ptx_texts *t, const uint8_t *image, size_t len,
     for (uint32_t k = 0; k < h.n_parts; k++) {
         struct ws_link_part p;
         memcpy(&p, image + sizeof(h) + k * sizeof(p), sizeof(p));
-        if (p.offset > len || p.bytes > len - p.offset || p.name >= len ||
-            !memchr(image + p.name, 0, len - p.name))
+        if (p.offset > len || p.bytes > len - p.offset || p.name >= len)
             return damaged(name, "a part lies outside", diags);
+        if (!memchr(image + p.name, 0, WS_MIN(len - p.name, (uint64_t)WS_LINK_IMAGE_MAX_NAME)))
+            return damaged(name, "a part's name does not end, or is too long", diags);
         int r = add_text(t, image + p.offset, p.bytes, &w, (const char *)image + p.name, diags);
         if (r)
             return r;

@@ -27,6 +27,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 enum strength { REFERENCE, COMMON, WEAK, STRONG };
 
@@ -38,12 +39,14 @@ struct global {
     enum strength strength;
     uint32_t part, index; /* of what stands for it */
     int32_t out;
+    unsigned suffix; /* last one tried for a local symbol of this name */
 };
 
 struct linked_part {
     struct ws_ptx_module *m;
     const char *name;
     struct global **var_of, **func_of; /* NULL: local */
+    bool *aliased;                     /* [n_funcs]: another function is its body */
     int32_t *var_out, *func_out;       /* numbers in the result; -1: dropped */
 };
 
@@ -63,10 +66,7 @@ struct linker {
 
 static size_t hash(const char *s)
 {
-    size_t h = 2166136261u;
-    for (; *s; s++)
-        h = (h ^ (uint8_t)*s) * 16777619u;
-    return h ^ h >> 15;
+    return ws_hash(s, strlen(s));
 }
 
 static struct global *find(struct linker *l, const char *name)
@@ -227,10 +227,13 @@ static void collect(struct linker *l, uint32_t part)
     p->func_of = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->func_of));
     p->var_out = ws_arena_array(&l->tmp, m->n_vars + 1, sizeof(*p->var_out));
     p->func_out = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->func_out));
-    if (!p->var_of || !p->func_of || !p->var_out || !p->func_out) {
+    p->aliased = ws_arena_array(&l->tmp, m->n_funcs + 1, sizeof(*p->aliased));
+    if (!p->var_of || !p->func_of || !p->var_out || !p->func_out || !p->aliased) {
         l->oom = true;
         return;
     }
+    for (uint32_t k = 0; k < m->n_aliases; k++)
+        p->aliased[m->aliases[k].alias] = true;
     for (uint32_t k = 0; k < m->n_vars && !l->oom; k++) {
         const struct ws_ptx_var *v = &m->vars[k];
         if (v->link != WS_LINK_NONE)
@@ -239,12 +242,9 @@ static void collect(struct linker *l, uint32_t part)
     }
     for (uint32_t k = 0; k < m->n_funcs && !l->oom; k++) {
         const struct ws_ptx_func *f = &m->funcs[k];
-        bool aliased = false;
-        for (uint32_t j = 0; j < m->n_aliases; j++)
-            aliased |= (uint32_t)m->aliases[j].alias == k;
         if (!func_is_local(f))
             p->func_of[k] = merge(l, part, k, true, f->name,
-                                  f->is_decl && !aliased ? REFERENCE : strength_of(f->link));
+                                  f->is_decl && !p->aliased[k] ? REFERENCE : strength_of(f->link));
     }
 }
 
@@ -260,12 +260,13 @@ static const char *own_name(struct linker *l, const char *name)
 {
     char buf[1024];
     size_t len = WS_MIN(strlen(name), sizeof(buf) - 16);
-    if (!find(l, name)) {
+    struct global *taken = find(l, name);
+    if (!taken) {
         add_name(l, name);
         return name;
     }
-    for (unsigned k = 1;; k++) {
-        int n = snprintf(buf, sizeof(buf), "%.*s$%u", (int)len, name, k);
+    for (;;) {
+        int n = snprintf(buf, sizeof(buf), "%.*s$%u", (int)len, name, ++taken->suffix);
         if (find(l, buf))
             continue;
         const char *own = ws_arena_strndup(&l->out->arena, buf, (size_t)n);
@@ -457,10 +458,13 @@ static void check_resolved(struct linker *l)
     const struct ws_ptx_module *out = l->out;
     struct uses u = {ws_arena_array(&l->tmp, out->n_vars + 1, sizeof(*u.vars)),
                      ws_arena_array(&l->tmp, out->n_funcs + 1, sizeof(*u.funcs))};
-    if (!u.vars || !u.funcs) {
+    bool *aliased = ws_arena_array(&l->tmp, out->n_funcs + 1, sizeof(*aliased));
+    if (!u.vars || !u.funcs || !aliased) {
         l->oom = true;
         return;
     }
+    for (uint32_t k = 0; k < out->n_aliases; k++)
+        aliased[out->aliases[k].alias] = true;
     for (uint32_t n = 0; n < l->n_parts; n++) {
         const struct linked_part *p = &l->parts[n];
         for (uint32_t k = 0; k < p->m->n_funcs; k++)
@@ -476,11 +480,8 @@ static void check_resolved(struct linker *l)
         }
     }
     for (uint32_t k = 0; k < out->n_funcs; k++) {
-        bool aliased = false;
-        for (uint32_t j = 0; j < out->n_aliases; j++)
-            aliased |= (uint32_t)out->aliases[j].alias == k;
         const struct ws_ptx_func *f = &out->funcs[k];
-        if (f->is_decl && !aliased && u.funcs[k].found && !ws_ptx_is_system_func(f->name)) {
+        if (f->is_decl && !aliased[k] && u.funcs[k].found && !ws_ptx_is_system_func(f->name)) {
             l->n_unresolved++;
             ws_diags_add(l->diags, part_name(l, u.funcs[k].part), u.funcs[k].line, 0,
                          "unresolved external function '%s', first used here", f->name);

@@ -22,13 +22,11 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 static uint32_t hash_text(const char *s, size_t len)
 {
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (uint8_t)s[i]) * 16777619u;
-    return h ^ h >> 15;
+    return (uint32_t)ws_hash(s, len);
 }
 
 static struct ws_name *find(struct ws_parser *p, const char *s, size_t len, uint32_t h)

@@ -6,6 +6,7 @@
  * has, or writes one, a conversion to or from a temporary row stands beside it. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "device/soft/decode/priv.h"
 
 /* ---- rows ---- */
@@ -37,10 +38,10 @@ uint32_t ws_dec_temp(struct ws_dec *d, uint32_t width)
 /* Chains of fills with the same hash; 0 ends one, entry k + 1 is fill k. */
 static uint32_t *fill_chain(struct ws_dec *d, const struct ws_fill *f)
 {
-    uint64_t h = (f->value ^ (uint64_t)f->var << 40 ^ (uint64_t)f->sreg << 32 ^
-                  (uint64_t)f->dim << 24 ^ (uint64_t)f->width << 16 ^ f->kind) *
-                 0x9e3779b97f4a7c15u;
-    return &d->fill_heads[h >> 54];
+    const uint64_t key[2] = {f->value, (uint64_t)f->var << 32 | (uint32_t)f->sreg << 24 |
+                                           (uint32_t)f->dim << 16 | (uint32_t)f->width << 8 |
+                                           f->kind};
+    return &d->fill_heads[ws_hash(key, sizeof(key)) % WS_ARRAY_SIZE(d->fill_heads)];
 }
 
 static uint32_t fill(struct ws_dec *d, struct ws_fill want)
