@@ -138,9 +138,11 @@ static void group_from(struct grouping *t, uint32_t first)
 {
     for (enter(t, first); t->n_path;) {
         uint32_t node = t->path[t->n_path - 1], to;
-        if (!goes_to(t->g, node, t->next[node]++, &to))
+        if (!goes_to(t->g, node, t->next[node]++, &to)) {
             leave(t, node);
-        else if (!t->number[to])
+            continue;
+        }
+        if (!t->number[to])
             enter(t, to);
         else if (!t->g->group[to]) /* still open */
             t->low[node] = WS_MIN(t->low[node], t->number[to]);
