@@ -18,6 +18,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/gpus.c \
 	backend/client/gpus.h \
 	backend/client/host_function.c \
+	backend/client/identity.c \
+	backend/client/identity.h \
 	backend/client/host_function.h \
 	backend/client/join.c \
 	backend/client/join.h \

@@ -290,8 +290,8 @@ const char *ws_account_refusal(const struct ws_account *a, enum ws_resource r, u
     const struct ws_resource_info *i = &ws_resource_info[r];
     const struct ws_account *who = fits(a, r, n) && a->parent ? a->parent : a;
     uint64_t own = own_limit(who, r), of_all = share(who, r);
-    int k = snprintf(buf, size, "%s: %s has %" PRIu64 " and asks for %" PRIu64 " more", i->what,
-                     who->name, who->used[r], n);
+    int k = snprintf(buf, size, "%s has %" PRIu64 " %s and asks for %" PRIu64 " more", who->name,
+                     who->used[r], i->what, n);
     if (k < 0 || (size_t)k >= size)
         return buf;
     if (own <= of_all)

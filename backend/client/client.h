@@ -15,6 +15,7 @@
 #define WS_BACKEND_CLIENT_CLIENT_H
 
 #include "backend/client/transport.h"
+#include "backend/config/task.h"
 #include "base/list.h"
 #include "base/macros.h"
 #include "protocol/protocol.h"
@@ -40,6 +41,7 @@ struct ws_client_who { /* the program */
     uint32_t pid, uid;
     int srcfd; /* the daemon's end of its connection; -1: unknown */
     bool local;
+    bool has_cred;              /* pid is the kernel's word */
     bool told_memory;           /* that it may have no more memory is in the log */
     uint32_t told_refused;      /* bit per enum ws_resource: that it may have no more of it too */
     bool work_known;            /* the task is by an entry of the configuration */
@@ -74,6 +76,7 @@ struct ws_server_clients {
     bool draining, had_any;
     uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
     uint32_t n_forgotten;
+    uint64_t told_tasks[WS_TASKS_MAX / 64 + 1]; /* bit per entry: that it was not confirmed */
 };
 
 /* How many bytes of a peer tell it from others. */

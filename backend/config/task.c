@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which task a program is.
  *
- * What a program says of itself (its name, its environment, over tcp its path) it may say as it
- * likes; what the kernel says of it (user, cgroup, on one machine its path) it may not. So a
- * rule's users bind in every case, even where the program gives the task's name; whoever wants a
- * task to be safe from impostors names its users. */
+ * What a program says of itself (its name, its environment, its path where the kernel does not
+ * tell that) it may say as it likes; what the kernel says of it (user, cgroup, path) it may not. A
+ * task gives quotas, priorities and SMs, so it rests on the kernel's word: a rule applies only if
+ * the kernel confirms at least one of its lists. Users bind in every case, even where the program
+ * gives the task's name. Root and the daemon's user may say what they like: they can change the
+ * rules. */
 #include "backend/config/task.h"
 
 #include <ctype.h>
@@ -111,23 +113,54 @@ static bool rule_matches(const struct ws_task_rule *r, const struct ws_task_who 
            (!r->n_uids || uid_matches(r, who)) && (!r->env || env_matches(r->env, who));
 }
 
+static bool is_confirmed(const struct ws_task_rule *r, const struct ws_task_who *who)
+{
+    return who->trusted || (r->n_uids && uid_matches(r, who)) ||
+           (r->cgroups && cgroup_matches(r->cgroups, who->cgroups)) ||
+           (r->paths && who->exe_known && any_matches(r->paths, who->exe));
+}
+
+bool ws_task_rule_needs_path(const struct ws_task_rule *r)
+{
+    return r->paths && !r->n_uids && !r->cgroups;
+}
+
+/* @r if the kernel confirms it. */
+static const struct ws_task_rule *
+confirm(const struct ws_task_rule *r, const struct ws_task_who *who, struct ws_task_doubt *doubt)
+{
+    if (is_confirmed(r, who))
+        return r;
+    if (!doubt->unconfirmed)
+        doubt->unconfirmed = r;
+    return NULL;
+}
+
+/* The rule that @who names. */
+static const struct ws_task_rule *find_named(const struct ws_task_rules *rules,
+                                             const struct ws_task_who *who,
+                                             struct ws_task_doubt *doubt)
+{
+    for (size_t i = 0; who->name[0] && i < rules->n; i++) {
+        const struct ws_task_rule *r = &rules->v[i];
+        if (strcmp(r->task.name, who->name) != 0)
+            continue;
+        doubt->refused = r->n_uids && !uid_matches(r, who);
+        return doubt->refused ? NULL : confirm(r, who, doubt);
+    }
+    return NULL;
+}
+
 const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
                                              const struct ws_task_who *who, struct ws_task *ret,
-                                             bool *ret_refused)
+                                             struct ws_task_doubt *ret_doubt)
 {
-    const struct ws_task_rule *found = NULL;
-    *ret_refused = false;
-    for (size_t i = 0; who->name[0] && !found && i < rules->n; i++)
-        if (!strcmp(rules->v[i].task.name, who->name))
-            found = &rules->v[i];
-    if (found && found->n_uids && !uid_matches(found, who)) {
-        *ret_refused = true;
-        found = NULL;
-    }
-    bool named = who->name[0] && !*ret_refused;
+    *ret_doubt = (struct ws_task_doubt){0};
+    const struct ws_task_rule *found = find_named(rules, who, ret_doubt);
+    bool named = who->name[0] && !ret_doubt->refused && !ret_doubt->unconfirmed;
     for (size_t i = 0; !named && !found && i < rules->n; i++)
         if (rule_matches(&rules->v[i], who))
-            found = &rules->v[i];
+            found = confirm(&rules->v[i], who, ret_doubt);
     if (found)
         *ret = found->task;
     else

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include "base/sm_set.h"
 
-enum { WS_TASK_NAME_BYTES = 64 };
+enum { WS_TASK_NAME_BYTES = 64, WS_TASKS_MAX = 1024 };
 struct ws_task {
     char name[WS_TASK_NAME_BYTES]; /* of the entry; of a program that none matches: its file name */
     double period_ms, deadline_ms; /* relative to release; 0: none */
@@ -52,19 +52,31 @@ void ws_task_rules_deinit(struct ws_task_rules *r);
 /* What is known of a program. */
 struct ws_task_who {
     const char *name;    /* it says it is this task; "": doesn't say */
+    bool trusted;        /* it may change the configuration, so its word is enough */
     const char *exe;     /* path; "": not known */
+    bool exe_known;      /* by the kernel; else it says so itself */
     const char *cgroups; /* text of /proc/PID/cgroup; "": not known */
     bool has_uid;
     uint32_t uid;
     const char *const *env; /* "NAME=VALUE" of those that rules ask for */
     size_t n_env;
 };
+struct ws_task_doubt { /* entries that a program would have been of */
+    bool refused;      /* it named one that is not for this user */
+    /* The first one that it named or that matched, but of which the kernel confirms nothing, or
+     * NULL. */
+    const struct ws_task_rule *unconfirmed;
+};
 /* The entry that @who names, if its users, where it has some, may; else the first whose patterns
- * hold; else the default, with the name that the program gave itself. Return: the entry, or
- * NULL: none. *ret_refused: it named one that is not for this user. */
+ * hold; else the default, with the name that the program gave itself. An entry applies only if
+ * the kernel confirms one of its users, control groups or paths, or the program is trusted.
+ * Return: the entry, or NULL: none. */
 const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
                                              const struct ws_task_who *who, struct ws_task *ret,
-                                             bool *ret_refused);
+                                             struct ws_task_doubt *ret_doubt);
+/* Whether the entry applies to programs whose path the kernel tells and to no others: not to
+ * those of other users, where the daemon may not look at them. */
+bool ws_task_rule_needs_path(const struct ws_task_rule *r);
 /* The names of variables that rules ask for, each once: @ret has room for @max. Return: how many
  * there are. */
 size_t ws_task_rules_env(const struct ws_task_rules *rules, char (*ret)[WS_TASK_NAME_BYTES],

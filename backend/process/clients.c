@@ -332,6 +332,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->who.pid = who.pid;
     c->who.uid = who.uid;
     c->who.local = who.local;
+    c->who.has_cred = who.has_cred;
     memcpy(c->who.exe, who.exe, sizeof(c->who.exe));
     memcpy(c->who.task, who.name, sizeof(c->who.task));
     c->work = who.work;

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { MAX_TASKS = 1024 };
 
 /* The tasks of the file that is being read. */
 static _Thread_local struct ws_task_rules read_rules;
@@ -46,9 +45,9 @@ static void whole_wrong(const struct ws_task_rule *r, const char *title, char *r
     } else if (t->sms.n && t->n_sm_max) {
         snprintf(ret, size, "sms and max_sms together: give the SMs or how many of them, not both");
         *ret_line = r->sms_line;
-    } else if (read_rules.n > MAX_TASKS) {
+    } else if (read_rules.n > WS_TASKS_MAX) {
         snprintf(ret, size, "more than %d tasks: use patterns that cover several programs",
-                 MAX_TASKS);
+                 WS_TASKS_MAX);
     }
 }
 

@@ -178,6 +178,19 @@ static void print_diags(struct ws_diags *d)
     ws_diags_deinit(d);
 }
 
+/* A daemon that is not root cannot see the paths of other users' programs. */
+static void warn_of_tasks(const struct ws_config *c)
+{
+    for (size_t i = 0; i < c->tasks.n && geteuid(); i++) {
+        const struct ws_task_rule *r = &c->tasks.v[i];
+        if (ws_task_rule_needs_path(r))
+            fprintf(stderr,
+                    "wattshared: %s:%u: warning: task %s has match_path alone, which applies to "
+                    "programs of the daemon's user only: add match_user or match_cgroup\n",
+                    r->file, r->line, r->task.name);
+    }
+}
+
 static int load_config(struct ws_config *c, const struct options *o, struct ws_diags *d)
 {
     int r = 0;
@@ -429,6 +442,8 @@ int main(int argc, char **argv)
     if (!r)
         r = ws_config_check_tasks(&config, gpus.specs, gpus.n, &diags);
     status = r ? EXIT_FAILED : 0;
+    if (!r && o.check)
+        warn_of_tasks(&config);
     if (!r && !o.check) {
         o.loop.reload = reload;
         o.loop.reload_arg = &(struct reloading){&config, &o};

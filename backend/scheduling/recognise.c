@@ -2,17 +2,18 @@
 /* Which task a client is, found out when it says hello.
  *
  * Its path and cgroup are read from /proc by the process id that the kernel gave us with the
- * connection. The path needs the right to look at the process (the same user, or
- * CAP_SYS_PTRACE): a daemon without it takes the client's word, as it must for remote ones. The
- * environment is never read there. Instead, where rules ask for variables, the first hello is
+ * connection (client/identity.h). The path needs the right to look at the process (the same user,
+ * or CAP_SYS_PTRACE): a daemon without it knows the client's word only, as of remote ones, and a
+ * task then needs a user or a cgroup that the kernel confirms (config/task.c). The environment is
+ * never read there. Instead, where rules ask for variables, the first hello is
  * answered with their names, and the library says hello again with their values: nothing else of
  * a program's environment leaves it, containers and remote clients need no special case, and
  * without such rules it costs nothing. */
 #include "backend/backend.h"
+#include "backend/client/identity.h"
 #include "backend/client/sms.h"
 #include "backend/client/user.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,29 +44,6 @@ bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply 
     return true;
 }
 
-static void read_cgroups(uint32_t pid, char *buf, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
-    buf[n > 0 ? n : 0] = 0;
-    if (fd >= 0)
-        close(fd);
-}
-
-/* The path as the kernel knows it, over what the client said. */
-static void read_exe(uint32_t pid, char *buf, size_t size)
-{
-    char link[64], path[256];
-    snprintf(link, sizeof(link), "/proc/%u/exe", pid);
-    ssize_t n = readlink(link, path, sizeof(path) - 1);
-    if (n <= 0)
-        return;
-    path[n] = 0;
-    snprintf(buf, size, "%s", path);
-}
-
 static size_t env_of(const Ws__Hello *h, const char **ret)
 {
     size_t n = 0, bytes = 0;
@@ -77,40 +55,73 @@ static size_t env_of(const Ws__Hello *h, const char **ret)
     return n;
 }
 
+/* Whether this user could change the configuration as well. */
+static bool is_trusted(uint32_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+/* Once for each entry. */
+static void tell_unconfirmed(struct ws_server *s, const struct ws_newcomer *n,
+                             const struct ws_task_rule *r)
+{
+    size_t i = (size_t)(r - s->config->tasks.v);
+    uint64_t bit = UINT64_C(1) << i % 64, *word = &s->clients.told_tasks[i / 64];
+    if (*word & bit)
+        return;
+    *word |= bit;
+    ws_log(
+        WS_WARN,
+        "client: pid=%u uid=%d would be task %s by its own word only, which is not enough: taken "
+        "as task %s; to let the kernel confirm it, add match_user or match_cgroup to the "
+        "section (%s:%u)",
+        n->pid, (int)n->uid, r->task.name, n->work.name, r->file ? r->file : "", r->line);
+}
+
 void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n)
 {
-    char cgroups[4096] = "";
+    struct ws_identity id = {.exe = ""};
     const char *env[MAX_ENV];
-    bool refused;
-    if (n->has_cred) {
-        read_exe(n->pid, n->exe, sizeof(n->exe));
-        read_cgroups(n->pid, cgroups, sizeof(cgroups));
-    }
+    struct ws_task_doubt doubt;
+    if (n->has_cred)
+        ws_identity_read(n->srcfd, n->pid, n->uid, &id);
+    n->exe_known = id.exe[0];
+    if (n->exe_known)
+        memcpy(n->exe, id.exe, sizeof(n->exe));
     struct ws_task_who who = {.name = n->name,
+                              .trusted = is_trusted(n->uid),
                               .exe = n->exe,
-                              .cgroups = cgroups,
+                              .exe_known = n->exe_known,
+                              .cgroups = id.cgroups,
                               .has_uid = n->uid != UINT32_MAX,
                               .uid = n->uid,
                               .env = env,
                               .n_env = env_of(h, env)};
-    n->work_known = ws_task_recognise(&s->config->tasks, &who, &n->work, &refused) != NULL;
-    if (refused)
+    n->work_known = ws_task_recognise(&s->config->tasks, &who, &n->work, &doubt) != NULL;
+    if (doubt.refused)
         ws_log(
             WS_WARN,
             "client: pid=%u uid=%u says it is task %s, whose match_user does not have this user: "
             "taken as task %s",
             n->pid, n->uid, n->name, n->work.name);
+    if (doubt.unconfirmed && !n->work_known)
+        tell_unconfirmed(s, n, doubt.unconfirmed);
 }
 
 Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size)
 {
+    struct ws_identity id = {.exe = ""};
+    if (c->who.has_cred)
+        ws_identity_read(c->who.srcfd, c->who.pid, c->who.uid, &id);
     struct ws_task_who who = {.name = name,
-                              .exe = c->who.exe,
-                              .cgroups = "",
+                              .trusted = is_trusted(c->who.uid),
+                              .exe = id.exe[0] ? id.exe : c->who.exe,
+                              .exe_known = id.exe[0],
+                              .cgroups = id.cgroups,
                               .has_uid = c->who.uid != UINT32_MAX,
                               .uid = c->who.uid};
     struct ws_task task;
-    bool refused;
+    struct ws_task_doubt doubt;
     size_t n = strlen(name);
     if (!n || n >= WS_TASK_NAME_BYTES) {
         snprintf(ret_text, size, "the name of a task has 1 to %d characters",
@@ -118,9 +129,16 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         return WS__ERROR__INVALID_VALUE;
     }
     const struct ws_task_rule *r =
-        ws_task_recognise(&c->server->config->tasks, &who, &task, &refused);
-    if (refused) {
+        ws_task_recognise(&c->server->config->tasks, &who, &task, &doubt);
+    if (doubt.refused) {
         snprintf(ret_text, size, "task %s is for other users (its match_user)", name);
+        return WS__ERROR__DENIED;
+    }
+    if (doubt.unconfirmed) {
+        snprintf(ret_text, size,
+                 "task %s is not given to a program by its own word: its section needs match_user "
+                 "or match_cgroup",
+                 name);
         return WS__ERROR__DENIED;
     }
     if (!r) {

@@ -25,6 +25,7 @@ struct ws_newcomer {
     bool gone;               /* already; the monitor's word of that came before he was a client */
     uint32_t pid, uid;       /* uid UINT32_MAX: not known */
     char exe[256], name[64]; /* clean texts; name: the task he says he is */
+    bool exe_known;          /* exe is the kernel's word */
     struct ws_task work;     /* set by ws_newcomer_recognise(), as is exe where /proc tells it */
     bool work_known;
 };

@@ -197,15 +197,14 @@ static void test_limit_of_ones_own(void **state)
     f->own_limit = 7;
     assert_int_equal(take_all(f->users[3]), 7);
     ws_account_refusal(f->users[3], R, 1, text, sizeof(text));
-    assert_string_equal(text,
-                        "connections: user 3 has 7 and asks for 1 more, but may have 7 by the "
-                        "section for this user in the configuration");
+    assert_string_equal(text, "user 3 has 7 connections and asks for 1 more, but may have 7 by the "
+                              "section for this user in the configuration");
     f->own_limit = 5; /* read anew: what he has he keeps */
     assert_int_equal(take_all(f->users[3]), 0);
     f->own_limit = 1000; /* no more than his share */
     assert_int_equal(take_all(f->users[3]), 43);
     ws_account_refusal(f->users[3], R, 1, text, sizeof(text));
-    assert_string_equal(text, "connections: user 3 has 50 and asks for 1 more, but may have 50 of "
+    assert_string_equal(text, "user 3 has 50 connections and asks for 1 more, but may have 50 of "
                               "the 100 that all users share (max_connections in the section "
                               "limits)");
 }
@@ -236,7 +235,7 @@ static void test_addresses_are_one_user_together(void **state)
     assert_int_equal(ws_accounts_used(f->s, R), sum);
     assert_in_range(ws_account_may_hold(f->users[0], R), (4000 - sum) / 3, (4000 - sum) / 3 + 1);
     ws_account_refusal(a[0], R, 1, text, sizeof(text));
-    assert_non_null(strstr(text, "address 192.0.2.0 has 500"));
+    assert_non_null(strstr(text, "address 192.0.2.0 has 500 connections"));
     for (unsigned i = 0; i < WS_ARRAY_SIZE(a); i++)
         ws_account_unref(a[i]); /* what it held is released with it */
     assert_int_equal(ws_accounts_used(f->s, R), 0);

@@ -147,7 +147,7 @@ static void test_user_clients(void **state)
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     wss_hello(w, 2, NULL);
     assert_int_equal(w->peers[2].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    assert_non_null(strstr(w->peers[2].text, "clients: user 1000 has 2 "));
+    assert_non_null(strstr(w->peers[2].text, "user 1000 has 2 clients"));
     Ws__ClientMessage bye = WS__CLIENT_MESSAGE__INIT;
     bye.goodbye = true;
     wss_message(w, 0, &bye);

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
+#include "backend/client/identity.h"
 #include "base/alloc.h"
 #include "tests/lib/wsserver.h"
 
@@ -39,38 +42,74 @@ static void test_recognise(void **state)
         struct ws_task_who who;
         const char *is;
         bool refused;
+        const char *unconfirmed;
     } rows[] = {
-        {{.name = "", .exe = "/opt/cam/bin/x", .cgroups = ""}, "path", false},
-        {{.name = "", .exe = "/usr/bin/camd", .cgroups = ""}, "path", false},
-        {{.name = "", .exe = "/usr/bin/camd2", .cgroups = ""}, "camd2", false},
-        {{.name = "", .exe = "", .cgroups = ""}, "unknown", false},
-        {{.name = "", .exe = "/x", .cgroups = "0::/lab.slice/a.service\n"}, "group", false},
+        {{.name = "", .exe = "/opt/cam/bin/x", .exe_known = true, .cgroups = ""},
+         "path",
+         false,
+         ""},
+        {{.name = "", .exe = "/usr/bin/camd", .exe_known = true, .cgroups = ""}, "path", false, ""},
+        {{.name = "", .exe = "/usr/bin/camd2", .exe_known = true, .cgroups = ""},
+         "camd2",
+         false,
+         ""},
+        {{.name = "", .exe = "", .cgroups = ""}, "unknown", false, ""},
+        {{.name = "", .exe = "/x", .cgroups = "0::/lab.slice/a.service\n"}, "group", false, ""},
         {{.name = "", .exe = "/x", .cgroups = "4:cpu,memory:/other\n1:name=systemd:/lab.slice/b"},
          "group",
-         false},
-        {{.name = "", .exe = "/x", .cgroups = "lab.slice/a\n::\n:"}, "x", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 1001}, "user", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .has_uid = false, .uid = 1001}, "x", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .env = role, .n_env = 2}, "env", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .env = part, .n_env = 1}, "x", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .env = wrong, .n_env = 2}, "x", false},
-        {{.name = "", .exe = "/x", .cgroups = "", .env = longer, .n_env = 2}, "x", false},
-        {{.name = "nobody", .exe = "/opt/cam/x", .cgroups = ""}, "nobody", false},
-        {{.name = "env", .exe = "/opt/cam/x", .cgroups = ""}, "env", false},
-        {{.name = "mine", .exe = "/opt/cam/x", .cgroups = ""}, "mine", false},
+         false,
+         ""},
+        {{.name = "", .exe = "/x", .cgroups = "lab.slice/a\n::\n:"}, "x", false, ""},
+        {{.name = "", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 1001}, "user", false, ""},
+        {{.name = "", .exe = "/x", .cgroups = "", .has_uid = false, .uid = 1001}, "x", false, ""},
+        {{.name = "", .trusted = true, .exe = "/x", .cgroups = "", .env = role, .n_env = 2},
+         "env",
+         false,
+         ""},
+        {{.name = "", .exe = "/x", .cgroups = "", .env = part, .n_env = 1}, "x", false, ""},
+        {{.name = "", .exe = "/x", .cgroups = "", .env = wrong, .n_env = 2}, "x", false, ""},
+        {{.name = "", .exe = "/x", .cgroups = "", .env = longer, .n_env = 2}, "x", false, ""},
+        {{.name = "nobody", .trusted = true, .exe = "/opt/cam/x", .cgroups = ""},
+         "nobody",
+         false,
+         ""},
+        {{.name = "env", .trusted = true, .exe = "/opt/cam/x", .cgroups = ""}, "env", false, ""},
+        {{.name = "mine", .exe = "/opt/cam/x", .cgroups = ""}, "mine", false, ""},
         /* the users of a task bind, whatever it is called by */
-        {{.name = "both", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 1000}, "both", false},
-        {{.name = "both", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 7}, "x", true},
-        {{.name = "both", .exe = "/opt/cam/x", .cgroups = ""}, "path", true},
+        {{.name = "both", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 1000},
+         "both",
+         false,
+         ""},
+        {{.name = "both", .exe = "/x", .cgroups = "", .has_uid = true, .uid = 7}, "x", true, ""},
+        {{.name = "both", .exe = "/opt/cam/x", .exe_known = true, .cgroups = ""}, "path", true, ""},
+        /* its own word for its path, its name or its environment is not enough */
+        {{.name = "", .exe = "/opt/cam/x", .cgroups = ""}, "x", false, "path"},
+        {{.name = "path", .exe = "/opt/cam/x", .cgroups = ""}, "x", false, "path"},
+        {{.name = "nobody", .exe = "/x", .cgroups = ""}, "x", false, "nobody"},
+        {{.name = "group", .exe = "/x", .cgroups = "0::/other\n"}, "x", false, "group"},
+        {{.name = "", .exe = "/x", .cgroups = "", .env = role, .n_env = 2}, "x", false, "env"},
+        /* …unless something else of the section is confirmed, or another section is */
+        {{.name = "", .trusted = true, .exe = "/opt/cam/x", .cgroups = ""}, "path", false, ""},
+        {{.name = "path", .exe = "/opt/cam/x", .exe_known = true, .cgroups = ""},
+         "path",
+         false,
+         ""},
+        {{.name = "group", .exe = "/x", .cgroups = "0::/lab.slice/b\n"}, "group", false, ""},
+        {{.name = "", .exe = "/opt/cam/x", .cgroups = "", .has_uid = true, .uid = 1000},
+         "user",
+         false,
+         "path"},
     };
     for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++) {
         struct ws_task t;
-        bool refused;
-        const struct ws_task_rule *r = ws_task_recognise(&rules, &rows[i].who, &t, &refused);
+        struct ws_task_doubt doubt;
+        const struct ws_task_rule *r = ws_task_recognise(&rules, &rows[i].who, &t, &doubt);
         if (strcmp(t.name, rows[i].is) != 0)
             print_error("row %zu: %s\n", i, t.name);
         assert_string_equal(t.name, rows[i].is);
-        assert_int_equal(refused, rows[i].refused);
+        assert_int_equal(doubt.refused, rows[i].refused);
+        assert_string_equal(doubt.unconfirmed ? doubt.unconfirmed->task.name : "",
+                            rows[i].unconfirmed);
         assert_int_equal(t.priority, r ? r->task.priority : 0);
         assert_true(t.weight == (r ? 0 : 1));
     }
@@ -103,6 +142,8 @@ static void test_sm_sets(void **state)
 
 /* ---- in the server ---- */
 
+enum { STRANGER = 54321 }; /* the user of the peers from 4 on; the others are the daemon's */
+
 static struct ws_task_rule server_rules[] = {
     {.task = {.name = "small-only", .weight = 1, .gpu = "small"}},
     {.task = {.name = "limited", .weight = 1, .n_sm_max = 2, .memory_bytes = 8192}},
@@ -117,6 +158,8 @@ static int setup(void **state)
     ws_sm_set_add(&server_rules[2].task.sms, w->dev[0].base.spec.n_sms - 1);
     ws_sm_set_add(&server_rules[2].task.sms, 250);
     w->config.tasks = (struct ws_task_rules){server_rules, WS_ARRAY_SIZE(server_rules)};
+    for (unsigned i = 0; i < WSS_PEERS; i++)
+        w->peers[i].uid = i < WSS_PEERS / 2 ? geteuid() : STRANGER;
     *state = w;
     return 0;
 }
@@ -160,7 +203,7 @@ static void test_gpus_of_a_task(void **state)
 static void test_named_but_not_for_this_user(void **state)
 {
     struct wss *w = *state;
-    hello(w, 0, "mine", NULL, 0); /* the transport says: user 1000 */
+    hello(w, 0, "mine", NULL, 0);
     assert_int_equal(w->peers[0].hello_error, WS__ERROR__OK);
     assert_string_not_equal(client(w, 0)->work.name, "mine");
 }
@@ -265,6 +308,63 @@ static void test_path_is_the_kernels_word(void **state)
 static void set_task(struct wss *w, unsigned peer, const char *name, Ws__Error e)
 {
     assert_int_equal(wss_error(w, peer, wss_do(w, peer, WS__COMMAND__C_SET_TASK, (void *)name)), e);
+}
+
+/* Row 12 of the attacks: somebody else's quota and priority by one's own word. The process of this
+ * test is not the stranger's, so the kernel tells nothing of him. */
+static void test_word_of_a_stranger(void **state)
+{
+    static char *paths[] = {"/opt/cam/*", NULL};
+    static uint32_t strangers[] = {STRANGER};
+    static struct ws_task_rule r[] = {
+        {.task = {.name = "cam", .weight = 1, .priority = 20}, .paths = paths},
+        {.task = {.name = "his", .weight = 1}, .paths = paths, .uids = strangers, .n_uids = 1}};
+    struct wss *w = *state;
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = (char *)"/opt/cam/x";
+    m.hello = &h;
+    w->config.tasks = (struct ws_task_rules){r, 1};
+    wss_message(w, 4, &m);
+    assert_string_equal(client(w, 4)->work.name, "x");
+    assert_int_equal(client(w, 4)->work.priority, 0);
+    h.task = (char *)"cam";
+    wss_message(w, 5, &m);
+    assert_string_equal(client(w, 5)->work.name, "x");
+    assert_int_equal(client(w, 5)->work.priority, 0);
+    set_task(w, 5, "cam", WS__ERROR__DENIED);
+    w->config.tasks.n = 2; /* the kernel confirms the user */
+    set_task(w, 5, "his", WS__ERROR__OK);
+    h.task = (char *)"";
+    wss_message(w, 6, &m);
+    assert_string_equal(client(w, 6)->work.name, "his");
+}
+
+static void test_identity_of_this_process(void **state)
+{
+    struct ws_identity id;
+    int pair[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ws_identity_read(pair[0], (uint32_t)getpid(), geteuid(), &id); /* by the socket */
+    assert_non_null(strstr(id.exe, "test_tasks"));
+    assert_true(access("/proc/self/cgroup", R_OK) || id.cgroups[0]);
+    ws_identity_read(-1, (uint32_t)getpid(), geteuid(), &id); /* by the number and the user */
+    assert_non_null(strstr(id.exe, "test_tasks"));
+    ws_identity_read(-1, (uint32_t)getpid(), STRANGER, &id);
+    assert_string_equal(id.exe, "");
+    ws_identity_read(pair[0], (uint32_t)getpid(), STRANGER, &id);
+    assert_string_equal(id.exe, "");
+    pid_t child = fork(); /* it connects and ends: nothing is read of it */
+    if (!child)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    ws_identity_read(-1, (uint32_t)child, geteuid(), &id);
+    assert_string_equal(id.exe, "");
+    assert_string_equal(id.cgroups, "");
+    close(pair[0]);
+    close(pair[1]);
 }
 
 static void test_set_task(void **state)
@@ -404,6 +504,8 @@ int main(int argc, char **argv)
         T(test_env_is_asked_for),
         T(test_hellos_that_lie),
         T(test_path_is_the_kernels_word),
+        T(test_word_of_a_stranger),
+        cmocka_unit_test(test_identity_of_this_process),
         T(test_set_task),
         T(test_segments),
         T(test_periods),

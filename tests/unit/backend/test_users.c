@@ -60,7 +60,7 @@ static void test_seats_are_left_for_others(void **state)
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     wss_hello(w, 2, NULL);
     assert_int_equal(w->peers[2].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    assert_non_null(strstr(w->peers[2].text, "user 1000 has 2 "));
+    assert_non_null(strstr(w->peers[2].text, "user 1000 has 2 clients"));
     assert_non_null(strstr(w->peers[2].text, "max_clients"));
     wss_hello(w, 4, NULL);
     assert_int_equal(w->peers[4].hello_error, WS__ERROR__OK);

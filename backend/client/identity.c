@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A process number says who somebody is only as long as the process lives: when it has ended,
+ * another program can get the number. So we hold a descriptor of the process while we read /proc,
+ * and believe what we have read if the process is alive afterwards.
+ *
+ * Since Linux 6.5 the socket itself gives that descriptor (SO_PEERPIDFD), of the very process that
+ * connected. Before, we open it by the number; the process that had the number when it connected
+ * may be gone by then, so we also compare the user. A program of the same user can then still pass
+ * for the one that connected, which is no more than that user may do anyway. */
+#include "backend/client/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* Return: bytes, without the 0 at the end. */
+static size_t read_text(uint32_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
+    buf[n > 0 ? n : 0] = 0;
+    if (fd >= 0)
+        close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The descriptor of a process says its number in /proc/self/fdinfo. */
+static bool is_of_process(int pidfd, uint32_t pid)
+{
+    char name[32], text[512];
+    snprintf(name, sizeof(name), "fdinfo/%d", pidfd);
+    (void)read_text((uint32_t)getpid(), name, text, sizeof(text));
+    const char *at = strstr(text, "\nPid:");
+    return at && strtol(at + strlen("\nPid:"), NULL, 10) == (long)pid;
+}
+
+/* The effective user, which is the one that a socket tells. */
+static bool is_of_user(uint32_t pid, uint32_t uid)
+{
+    char text[4096];
+    unsigned real, effective;
+    if (!read_text(pid, "status", text, sizeof(text)))
+        return false;
+    const char *at = strstr(text, "\nUid:");
+    return at && sscanf(at, "\nUid: %u %u", &real, &effective) == 2 && effective == uid;
+}
+
+static bool is_of_peer(int fd, uint32_t pid, uint32_t uid)
+{
+    struct ucred cred;
+    socklen_t n = sizeof(cred);
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) && (uint32_t)cred.pid == pid &&
+           cred.uid == uid;
+}
+
+/* Return: -1: the process is not there any more, or it is another one. */
+static int process_open(int fd, uint32_t pid, uint32_t uid)
+{
+    int pidfd = -1;
+    socklen_t n = sizeof(pidfd);
+    bool peer = fd >= 0 && is_of_peer(fd, pid, uid);
+    if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n)) {
+        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (pidfd < 0 || is_of_user(pid, uid))
+            return pidfd;
+    } else {
+        /* the number in another PID namespace would be another one */
+        (void)fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+        if (is_of_process(pidfd, pid))
+            return pidfd;
+    }
+    close(pidfd);
+    return -1;
+}
+
+static bool is_alive(int pidfd)
+{
+    return !syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) || errno == EPERM;
+}
+
+/* The path, if this file has it here too. */
+static void read_exe(uint32_t pid, char *buf, size_t size)
+{
+    char link[64];
+    struct stat there, here;
+    snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+    ssize_t n = readlink(link, buf, size - 1);
+    buf[n > 0 ? n : 0] = 0;
+    if (n <= 0 || (size_t)n >= size - 1 || stat(link, &there) || stat(buf, &here) ||
+        there.st_dev != here.st_dev || there.st_ino != here.st_ino)
+        buf[0] = 0;
+}
+
+void ws_identity_read(int fd, uint32_t pid, uint32_t uid, struct ws_identity *ret)
+{
+    ret->exe[0] = ret->cgroups[0] = 0;
+    int pidfd = process_open(fd, pid, uid);
+    if (pidfd < 0)
+        return;
+    read_exe(pid, ret->exe, sizeof(ret->exe));
+    read_text(pid, "cgroup", ret->cgroups, sizeof(ret->cgroups));
+    if (!is_alive(pidfd))
+        ret->exe[0] = ret->cgroups[0] = 0;
+    close(pidfd);
+}
