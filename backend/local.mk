@@ -39,6 +39,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/relaunch.h \
 	backend/client/reply.c \
 	backend/client/reply.h \
+	backend/client/reset.c \
+	backend/client/reset.h \
 	backend/client/segment.c \
 	backend/client/segment.h \
 	backend/client/sender.h \

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "backend/client/event.h"
 #include "backend/client/host_function.h"
+#include "backend/client/module.h"
 #include "backend/client/relaunch.h"
 #include "backend/client/segment.h"
 #include "base/alloc.h"
@@ -29,6 +30,8 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->epoch = NULL;
     j->seq = 0;
     j->floor_ns = 0;
+    j->n_resets = 0;
+    j->module = NULL;
     j->replies = false;
     j->is_command = true;
     j->submitting = j->finished_inline = false;
@@ -64,6 +67,8 @@ void ws_command_free(struct ws_command *j)
     }
     ws_relaunch_free(j->relaunch);
     ws_memory_unref(j->moved_from);
+    if (j->module)
+        ws_module_unref(j->module);
     if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)
         ws_progress_free(j->op.launch.progress);
     ws_buffer_unref(j->frame);

@@ -40,6 +40,7 @@ struct ws_command {
     struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
     uint64_t seq;
     uint64_t floor_ns; /* device time that the client had seen when it gave this command */
+    uint64_t n_resets; /* of its context, that were accepted before it was given */
     enum ws_command_kind kind;
     bool replies;                     /* one Reply with seq */
     bool is_command;                  /* counts as a command that retires */
@@ -56,8 +57,8 @@ struct ws_command {
     struct ws_record *record;     /* RECORD, WAIT: reference */
     struct ws_join *join;         /* MARK */
     struct ws_host_function *host_function; /* HOST_FUNCTION: owned */
-    struct ws_module *module;               /* OP: of a launch; while it is in its stream */
-    const char *kernel_name;                /* OP: of a launch; while its module is loaded */
+    struct ws_module *module;               /* OP: of a launch: reference; else NULL */
+    const char *kernel_name;                /* OP: of a launch: the module's */
     const struct ws_learn_kernel *learn;    /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;           /* OP: a launch carried out in parts; owned */
     struct {

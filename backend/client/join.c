@@ -5,6 +5,7 @@
 #include "backend/client/join.h"
 
 #include "backend/backend.h"
+#include "backend/client/memory.h"
 #include "backend/client/module.h"
 #include "backend/client/stream.h"
 #include "base/alloc.h"
@@ -20,6 +21,8 @@ struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_
     join->kind = kind;
     join->seq = seq;
     join->replies = replies;
+    ws_list_init(&join->modules);
+    ws_list_init(&join->allocations);
     ws_list_append(&c->joins.open, &join->node);
     return join;
 }
@@ -68,13 +71,40 @@ void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns)
         reached(join);
 }
 
+void ws_join_take_module(struct ws_join *join, struct ws_module *m)
+{
+    ws_module_unlink(join->client, m);
+    ws_list_append(&join->modules, &m->taken);
+}
+
+void ws_join_take_allocation(struct ws_join *join, struct ws_allocation *a)
+{
+    a->freeing = true;
+    ws_list_append(&join->allocations, &a->taken);
+}
+
+static void modules_let_go(struct ws_join *join)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(&join->modules)))
+        ws_module_unref(ws_list_entry(n, struct ws_module, taken));
+}
+
+void ws_join_free_taken(struct ws_join *join)
+{
+    struct ws_list *n;
+    modules_let_go(join);
+    while ((n = ws_list_pop(&join->allocations)))
+        ws_memory_free(ws_list_entry(n, struct ws_allocation, taken));
+}
+
+/* Allocations go with the client's memory. */
 static void free_list(struct ws_list *l)
 {
     struct ws_list *n;
     while ((n = ws_list_pop(l))) {
         struct ws_join *join = ws_list_entry(n, struct ws_join, node);
-        if (join->kind == WS_JOIN_UNLOAD)
-            ws_module_free(join->module);
+        modules_let_go(join);
         free(join);
     }
 }

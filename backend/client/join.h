@@ -7,6 +7,10 @@
 
 #include "backend/client/client.h"
 
+struct ws_allocation;
+struct ws_module;
+struct ws_segment;
+
 enum ws_join_kind {
     WS_JOIN_SYNC,
     WS_JOIN_FREE,
@@ -27,11 +31,11 @@ struct ws_join {
     uint32_t n_left;
     struct ws_context *context; /* SYNC, RESET */
     uint64_t end_ns;
-    struct ws_allocation *allocation; /* FREE */
-    struct ws_module *module;         /* UNLOAD */
-    struct ws_segment *segment;       /* HOST_UNMAP */
-    uint32_t segment_id;              /* HOST_MAP */
-    uint64_t address, bytes;          /* HOST_MAP, UNMAP */
+    struct ws_list modules;     /* UNLOAD, RESET: a reference to each (ws_module.taken) */
+    struct ws_list allocations; /* FREE, RESET: those that go (ws_allocation.taken) */
+    struct ws_segment *segment; /* HOST_UNMAP */
+    uint32_t segment_id;        /* HOST_MAP */
+    uint64_t address, bytes;    /* HOST_MAP, UNMAP */
 };
 
 struct ws_client_joins {
@@ -48,6 +52,13 @@ void ws_join_start(struct ws_join *join, struct ws_context *x);
 /* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one
  * it is on server->queues.reached. */
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns);
+/* The module's id is free from now on, and the module goes with the join, or with the last launch
+ * that uses it. */
+void ws_join_take_module(struct ws_join *join, struct ws_module *m);
+/* The client can no longer name the allocation, which goes with the join. */
+void ws_join_take_allocation(struct ws_join *join, struct ws_allocation *a);
+/* Lets go of what the join has taken. */
+void ws_join_free_taken(struct ws_join *join);
 void ws_joins_free(struct ws_client *c);
 
 #endif

@@ -61,11 +61,10 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     if (n)
         memcpy(params, m->params.data, n);
     j->seq = seq;
-    j->module = mod;
+    j->module = ws_module_ref(mod);
     j->kernel_name = info->name;
     j->op.kind = WS_OPK_LAUNCH;
     mod->launched = true;
-    j->op.launch.instance = mod->instance;
     j->op.launch.kernel = index;
     j->op.launch.grid[0] = m->grid_x;
     j->op.launch.grid[1] = m->grid_y;

@@ -19,7 +19,8 @@ struct ws_allocation { /* an object mapped whole */
     bool own_access;
     bool internal; /* a module's variables: MemFree does not know it */
     bool freeing;
-    uint64_t noted; /* the dispatcher's number for the last time it looked */
+    struct ws_list taken; /* a join's allocations, while freeing */
+    uint64_t noted;       /* the dispatcher's number for the last time it looked */
     UT_hash_handle hh;
 };
 

@@ -35,8 +35,9 @@ void ws_module_unlink(struct ws_client *c, struct ws_module *m)
         c->modules.last = NULL;
 }
 
-void ws_module_free(struct ws_module *m)
+static void module_free(struct ws_module *m)
 {
+    ws_list_remove(&m->node);
     ws_device_instance_free(m->context->gpu->device, m->instance);
     if (m->variables)
         ws_memory_free(m->variables);
@@ -45,12 +46,18 @@ void ws_module_free(struct ws_module *m)
     free(m);
 }
 
+void ws_module_unref(struct ws_module *m)
+{
+    if (!--m->n_refs)
+        module_free(m);
+}
+
 void ws_modules_free(struct ws_client *c)
 {
     struct ws_module *m, *next;
     HASH_ITER (hh, c->modules.by_id, m, next) {
         ws_module_unlink(c, m);
-        ws_module_free(m);
+        ws_module_unref(m);
     }
 }
 
@@ -394,10 +401,13 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
     m->use = use;
     m->image = image;
     m->code = code;
+    m->n_refs = 1;
+    ws_list_init(&m->taken);
+    ws_list_append(&x->modules, &m->node);
     Ws__Error e = module_make(m);
     if (e) {
         refuse(c, seq, e, "");
-        ws_module_free(m);
+        ws_module_unref(m);
         return;
     }
     HASH_ADD(hh, c->modules.by_id, id, sizeof(m->id), m);

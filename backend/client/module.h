@@ -18,6 +18,9 @@ struct ws_module {
     uint64_t *var_va;
     struct ws_allocation *variables; /* NULL: none */
     bool launched;                   /* a kernel of it has been given */
+    uint32_t n_refs;      /* its id, or the join that takes it away; launches that have not ended */
+    struct ws_list node;  /* context->modules, as long as it is there */
+    struct ws_list taken; /* a join's modules */
     UT_hash_handle hh;
 };
 
@@ -51,9 +54,14 @@ void ws_module_loads_forget(struct ws_client *c, struct ws_context *x);
 Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
 Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
-/* Its id is free; launches under way still use it. */
+/* Its id is free; the reference that went with the id is the caller's. */
 void ws_module_unlink(struct ws_client *c, struct ws_module *m);
-void ws_module_free(struct ws_module *m);
+static inline struct ws_module *ws_module_ref(struct ws_module *m)
+{
+    m->n_refs++;
+    return m;
+}
+void ws_module_unref(struct ws_module *m); /* the last one frees it */
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
 void ws_uploads_free(struct ws_client *c);

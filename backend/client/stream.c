@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/client/module.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -42,6 +43,7 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
 {
     *x = (struct ws_context){.client = c, .gpu = gpu, .home = gpu, .index = index};
     ws_list_init(&x->streams);
+    ws_list_init(&x->modules);
     ws_list_init(&x->epoch_waiters);
     ws_list_init(&x->gated_job.go);
     ws_va_init(&x->va, &c->server->memory.va_pool);
@@ -214,6 +216,7 @@ static void append(struct ws_stream *s, struct ws_command *j)
     j->stream = s;
     j->next = NULL;
     j->floor_ns = s->context->seen_ns;
+    j->n_resets = s->context->n_resets;
     if (j->epoch) {
         j->epoch->n_commands++;
         s->context->n_epoch_commands++;
@@ -283,6 +286,8 @@ void ws_stream_run(struct ws_stream *s, struct ws_command *j)
     struct ws_client *c = s->context->client;
     j->op.space = c->memory.space;
     j->op.ready_ns = ws_stream_ready_ns(j);
+    if (j->module) /* the instance of the GPU that the context is on now */
+        j->op.launch.instance = j->module->instance;
     s->running = j;
     c->n_in_flight++;
 }

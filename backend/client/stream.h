@@ -52,7 +52,9 @@ struct ws_context { /* of a client on one of its devices */
     uint32_t index;      /* as the client numbers it */
     struct ws_stream legacy;
     struct ws_list streams;
-    struct ws_epoch *open, *last; /* oldest with unfinished commands … newest; never NULL */
+    struct ws_list modules;           /* all there are, those without an id too */
+    uint64_t n_resets, n_resets_done; /* accepted; acted */
+    struct ws_epoch *open, *last;     /* oldest with unfinished commands … newest; never NULL */
     bool last_is_legacy;
     uint64_t n_epoch_commands;
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */

@@ -296,19 +296,27 @@ Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m)
 
 /* ---- ends ---- */
 
-static bool on_gpu(const struct ws_vmapping *v, const void *gpu)
+static bool leaves_gpu(const struct ws_vmapping *v, const void *gpu)
 {
-    return v->ref.object->gpu == gpu;
+    return v->unmapping && v->ref.object->gpu == gpu;
 }
 
 /* The addresses stay reserved: they are of no device. */
-void ws_vmm_reset(struct ws_context *x)
+void ws_vmm_reset_end(struct ws_context *x)
+{
+    struct ws_reservation *r, *next;
+    HASH_ITER (hh, x->client->memory.reservations, r, next)
+        remove_if(x->client, r, leaves_gpu, x->gpu);
+}
+
+void ws_vmm_reset_begin(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     struct ws_reservation *r, *next;
     struct ws_handle *h, *next_handle;
     HASH_ITER (hh, c->memory.reservations, r, next)
-        remove_if(c, r, on_gpu, x->gpu);
+        for (size_t i = 0; i < r->n; i++)
+            r->v[i]->unmapping |= r->v[i]->ref.object->gpu == x->gpu;
     HASH_ITER (hh, c->memory.handles, h, next_handle)
         if (h->ref.object->gpu == x->gpu)
             handle_free(c, h);

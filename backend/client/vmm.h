@@ -38,7 +38,10 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m);
 Ws__Error ws_vmm_unmap_begin(struct ws_client *c, uint64_t va, uint64_t bytes);
 void ws_vmm_unmap(struct ws_client *c, uint64_t va, uint64_t bytes);
 Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m);
-void ws_vmm_reset(struct ws_context *x);
+/* The client can no longer name handles and mappings of the context's GPU; mappings go at the
+ * end. */
+void ws_vmm_reset_begin(struct ws_context *x);
+void ws_vmm_reset_end(struct ws_context *x);
 void ws_vmm_free(struct ws_client *c); /* the client's space is gone already */
 
 #endif

@@ -2,20 +2,18 @@
 /* What joins do.
  *
  * Two actions take away what a later operation could still use while it runs: unmapping host
- * memory, and reset (module instances). They also need that no device works for this client at
+ * memory, and reset (the heap of kernels). They also need that no device works for this client at
  * all: from the join's end until then no operation of the client starts
- * (client->joins.quiescing, client->joins.held). The others need no such thing: a module's id is
- * gone before its join starts, and device memory lives on until the last kernel that could see
- * it has ended (device/space.c). Mapping host memory is a join of this second kind while an
+ * (client->joins.quiescing, client->joins.held). The others need no such thing: each launch has a
+ * reference to its module, and device memory lives on until the last kernel that could see it has
+ * ended (device/space.c). Mapping host memory is a join of this second kind while an
  * unmapping is under way, since the new mapping may lie where the old one still is. */
 #include "backend/scheduling/join_act.h"
 
 #include "backend/backend.h"
-#include "backend/client/event.h"
 #include "backend/client/join.h"
-#include "backend/client/memory.h"
-#include "backend/client/module.h"
 #include "backend/client/reply.h"
+#include "backend/client/reset.h"
 #include "backend/client/segment.h"
 #include "backend/client/stream.h"
 #include "backend/client/vmm.h"
@@ -31,36 +29,6 @@ static void join_end(struct ws_join *join, Ws__Error e)
     free(join);
 }
 
-static void reset_context(struct ws_context *x)
-{
-    struct ws_client *c = x->client;
-    struct ws_module *m, *m_next;
-    ws_module_loads_forget(c, x);
-    HASH_ITER (hh, c->modules.by_id, m, m_next)
-        if (m->context == x) {
-            ws_module_unlink(c, m);
-            ws_module_free(m);
-        }
-    struct ws_allocation *a, *a_next;
-    HASH_ITER (hh, c->memory.allocations, a, a_next)
-        if (a->context == x && !a->freeing)
-            ws_memory_free(a);
-    ws_vmm_reset(x);
-    ws_peers_forget(x);
-    ws_events_forget_context(c, x);
-    ws_memory_drop_heap(x);
-    ws_list_for_each_safe (n, &x->streams) {
-        struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
-        if (!s->legacy)
-            ws_stream_let_go(s);
-    }
-    if (c->errors.sticky && c->errors.sticky_context == x) {
-        c->errors.sticky = WS__ERROR__OK;
-        c->errors.sticky_context = NULL;
-    }
-    c->errors.async = WS__ERROR__OK;
-}
-
 static void act(struct ws_join *join)
 {
     struct ws_client *c = join->client;
@@ -70,10 +38,8 @@ static void act(struct ws_join *join)
         join_end(join, ws_client_take_error(c));
         return;
     case WS_JOIN_FREE:
-        ws_memory_free(join->allocation);
-        break;
     case WS_JOIN_UNLOAD:
-        ws_module_free(join->module);
+        ws_join_free_taken(join);
         break;
     case WS_JOIN_HOST_UNMAP:
         c->segments.n_unmapping--;
@@ -91,7 +57,7 @@ static void act(struct ws_join *join)
         ws_vmm_unmap(c, join->address, join->bytes);
         break;
     case WS_JOIN_RESET:
-        reset_context(join->context);
+        ws_context_reset_end(join->context, join);
         break;
     }
     join_end(join, c->errors.sticky);

@@ -39,15 +39,6 @@ static bool is_far(const struct ws_gpu *g)
     return g->device->ops->map != NULL;
 }
 
-static const struct ws_module *module_of(const struct ws_context *x, const struct ws_command *j)
-{
-    struct ws_module *m, *next;
-    HASH_ITER (hh, x->client->modules.by_id, m, next)
-        if (m->instance == j->op.launch.instance)
-            return m;
-    return NULL;
-}
-
 /* The launch that waits at the head of a stream, if that is what waits there. */
 static const struct ws_command *waiting_launch(const struct ws_list *n)
 {
@@ -82,8 +73,8 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
         const struct ws_command *j = waiting_launch(n);
         if (!j)
             continue;
-        const struct ws_module *m = module_of(x, j);
-        if (m && m->variables && m->variables->context == x)
+        const struct ws_module *m = j->module;
+        if (m->variables && m->variables->context == x)
             note(d, m->variables);
         const uint8_t *p = j->op.launch.params;
         for (uint32_t at = 0; at + 8 <= j->op.launch.param_bytes; at += 8) {
@@ -116,9 +107,9 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
         struct ws_occupancy o;
         if (!j)
             continue;
-        const struct ws_module *m = module_of(x, j);
+        const struct ws_module *m = j->module;
         const uint32_t *b = j->op.launch.block;
-        if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE || !m ||
+        if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE ||
             ws_device_occupancy(to->device, m->code->dmodule, j->op.launch.kernel,
                                 b[0] * b[1] * b[2], j->op.launch.shared_bytes, &o) ||
             !o.blocks_per_sm)
@@ -133,20 +124,21 @@ static bool may_leave(const struct ws_context *x)
     const struct ws_client *c = x->client;
     if (c->memory.handles || c->memory.reservations)
         return false;
-    struct ws_module *m, *next;
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {
         HASH_ITER (hh, c->memory.allocations, a, after)
             if (a->context == x && (!is_movable(a) || a->ref.object->gpu != x->gpu))
                 return false;
-        HASH_ITER (hh, c->modules.by_id, m, next)
-            if (m->context == x && m->code->bound)
+        ws_list_for_each (n, &x->modules)
+            if (ws_list_entry(n, struct ws_module, node)->code->bound)
                 return false;
     }
-    HASH_ITER (hh, c->modules.by_id, m, next)
-        for (uint32_t i = 0; m->context == x && i < m->code->info->n_kernels; i++)
+    ws_list_for_each (n, &x->modules) {
+        const struct ws_module *m = ws_list_entry(n, struct ws_module, node);
+        for (uint32_t i = 0; i < m->code->info->n_kernels; i++)
             if (m->code->info->kernels[i].uses_heap)
                 return false;
+    }
     return true;
 }
 
@@ -159,11 +151,6 @@ static bool instance_remake(struct ws_module *m, struct ws_device *from)
                                   &fresh))
         return false;
     struct ws_dinstance *old = m->instance;
-    ws_list_for_each (n, &m->context->streams)
-        for (struct ws_command *j = ws_list_entry(n, struct ws_stream, node)->head; j; j = j->next)
-            if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH &&
-                j->op.launch.instance == old)
-                j->op.launch.instance = fresh;
     m->instance = fresh;
     ws_device_instance_free(from, old);
     return true;
@@ -330,9 +317,8 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
         if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;
         x->gpu = to;
-        struct ws_module *m, *next;
-        HASH_ITER (hh, c->modules.by_id, m, next)
-            if (m->context == x && !instance_remake(m, from->device)) {
+        ws_list_for_each (n, &x->modules)
+            if (!instance_remake(ws_list_entry(n, struct ws_module, node), from->device)) {
                 ws_client_drop(c, WS__ERROR__INTERNAL, "the daemon is out of memory");
                 far_undo(x, moving, n_moving);
                 return false;

@@ -14,6 +14,7 @@
 #include "backend/client/join.h"
 #include "backend/client/relaunch.h"
 #include "backend/client/reply.h"
+#include "backend/client/reset.h"
 #include "backend/client/segment.h"
 #include "backend/client/stream.h"
 #include "backend/client/value.h"
@@ -164,7 +165,8 @@ static void pump(struct ws_stream *s)
             ws_list_append(&c->server->queues.polling, &s->blocked);
             return;
         }
-        if (WS_UNLIKELY(!ws_list_empty(&c->joins.quiescing)) && j->kind == WS_COMMAND_OP) {
+        if (j->kind == WS_COMMAND_OP &&
+            WS_UNLIKELY(!ws_list_empty(&c->joins.quiescing) || ws_context_resetting(j))) {
             ws_list_append(&c->joins.held, &s->blocked);
             return;
         }

@@ -18,6 +18,7 @@
 #include "backend/client/host_function.h"
 #include "backend/client/join.h"
 #include "backend/client/reply.h"
+#include "backend/client/reset.h"
 #include "backend/client/submit.h"
 #include "backend/client/value.h"
 #include "backend/scheduling/gated.h"
@@ -85,7 +86,20 @@ static void join(const struct call *k, enum ws_join_kind kind, struct ws_context
     if (!j)
         return;
     j->context = x;
-    ws_join_start(j, kind == WS_JOIN_RESET ? NULL : x);
+    ws_join_start(j, x);
+}
+
+static void do_reset(const struct call *k, uint32_t device)
+{
+    struct ws_context *x = context(k, device);
+    struct ws_join *j = x ? ws_join_new(k->c, WS_JOIN_RESET, k->seq, true) : NULL;
+    if (!x)
+        reply(k, WS__ERROR__INVALID_DEVICE);
+    if (!j)
+        return;
+    j->context = x;
+    ws_join_start(j, NULL); /* other devices' kernels may use its memory */
+    ws_context_reset_begin(x, j);
 }
 
 static void do_sync_stream(const struct call *k, uint64_t id)
@@ -189,8 +203,7 @@ static void do_mem_free(const struct call *k, uint64_t va, bool replies)
     struct ws_join *j = ws_join_new(k->c, WS_JOIN_FREE, k->seq, replies);
     if (!j)
         return;
-    a->freeing = true;
-    j->allocation = a;
+    ws_join_take_allocation(j, a);
     ws_join_start(j, NULL); /* other devices' kernels may use it too */
 }
 
@@ -320,8 +333,7 @@ static void do_module_unload(const struct call *k, uint64_t id)
     struct ws_join *j = ws_join_new(k->c, WS_JOIN_UNLOAD, k->seq, false);
     if (!j)
         return;
-    ws_module_unlink(k->c, m);
-    j->module = m;
+    ws_join_take_module(j, m);
     ws_join_start(j, m->context);
 }
 
@@ -529,15 +541,10 @@ static bool own_command(const struct call *k, const Ws__Command *m)
 
 static bool reply_command(const struct call *k, const Ws__Command *m)
 {
-    struct ws_context *x;
     if (own_command(k, m))
         return true;
     if (m->c_case == WS__COMMAND__C_RESET) {
-        x = context(k, m->reset->device);
-        if (x)
-            join(k, WS_JOIN_RESET, x);
-        else
-            reply(k, WS__ERROR__INVALID_DEVICE);
+        do_reset(k, m->reset->device);
         return true;
     }
     if (m->c_case == WS__COMMAND__C_COPY_SYNC) {

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 
-const char *softs_templates;
+const char *softs_templates, *softs_policy;
 
 static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)
 {
@@ -60,6 +60,7 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
     must(!ws_config_limits(&s->config.limits), "limits");
     s->config.n_loaders = n_loaders;
     s->config.templates = (char *)softs_templates;
+    s->config.policy = (char *)softs_policy;
     ws_log_set_level(WS_ERROR);
     for (unsigned c = 0; c < SOFTS_CLIENTS; c++)
         ws_list_init(&s->hold[c]);
@@ -100,15 +101,20 @@ static void message(struct softs *s, unsigned c, Ws__ClientMessage *m)
     (void)ws_server_turn(s->server);
 }
 
-static uint64_t command(struct softs *s, unsigned c, Ws__Command *cmd)
+uint64_t softs_send(struct softs *s, unsigned c, Ws__Command **commands, size_t n)
 {
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
-    Ws__Command *list[] = {cmd};
-    m.commands = list;
-    m.n_commands = 1;
-    m.first_seq = s->clients[c].next_seq++;
+    m.commands = commands;
+    m.n_commands = n;
+    m.first_seq = s->clients[c].next_seq;
+    s->clients[c].next_seq += n;
     message(s, c, &m);
     return m.first_seq;
+}
+
+static uint64_t command(struct softs *s, unsigned c, Ws__Command *cmd)
+{
+    return softs_send(s, c, &cmd, 1);
 }
 
 /* Turns until it is there. */
@@ -123,6 +129,11 @@ static __typeof__(&((struct softs_client *)0)->replies[0]) reply(struct softs *s
     }
     must(false, "no reply");
     return NULL;
+}
+
+Ws__Error softs_answer(struct softs *s, unsigned c, uint64_t seq)
+{
+    return reply(s, c, seq)->error;
 }
 
 void softs_hello(struct softs *s, unsigned c)

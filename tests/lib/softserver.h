@@ -40,6 +40,8 @@ struct softs_launch {
 
 /* directory of templates made by hand, for servers made from now on; or NULL */
 extern const char *softs_templates;
+/* policy of servers made from now on; NULL: none */
+extern const char *softs_policy;
 /* @gpu: of the catalog. @n_loaders: threads; 0: modules and templates are made at once. Aborts
  *   where it can't. */
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns);
@@ -53,6 +55,10 @@ Ws__Error softs_load(struct softs *s, unsigned c, uint64_t module, const char *p
 void softs_launch(struct softs *s, unsigned c, const struct softs_launch *l);
 /* Waits for the client's device. Return: its error. */
 Ws__Error softs_sync(struct softs *s, unsigned c);
+/* Sends commands in one message. Return: the number of the first. */
+uint64_t softs_send(struct softs *s, unsigned c, Ws__Command **commands, size_t n);
+/* Waits for the answer to a command. Return: its error. */
+Ws__Error softs_answer(struct softs *s, unsigned c, uint64_t seq);
 /* From now on the client's operations stay at the heads of their streams; until let go, which
  * must be before any of its work ends. What is let go starts in the next turn. */
 void softs_hold(struct softs *s, unsigned c);
