@@ -6,6 +6,7 @@ include tests/device.mk
 include tests/reference.mk
 include tests/cuda.mk
 include tests/process.mk
+include tests/attack.mk
 include tests/service.mk
 include tests/frontend.mk
 include tests/gate.mk

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/attack/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <zmq.h>
+
+static char place[48];
+
+_Noreturn void die(const char *what)
+{
+    fprintf(stderr, "attack: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the place ---- */
+
+static void shell(const char *format, ...)
+{
+    char command[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(command, sizeof(command), format, ap);
+    va_end(ap);
+    if (system(command))
+        die(command);
+}
+
+/* The build tree is the working directory, as for all tests. */
+const char *place_make(void)
+{
+    snprintf(place, sizeof(place), "/tmp/wattshare-attack-%d", (int)getpid());
+    if (mkdir(place, 0755))
+        die(place);
+    shell("cp backend/wattshared frontend/libwattshare.so tests/attack/bystander "
+          "tests/attack/libclockjump.so %s/ && cp -rL conf/gpu.d %s/gpu.d && chmod -R a+rX %s",
+          place, place, place);
+    return place;
+}
+
+void place_remove(void)
+{
+    if (place[0])
+        shell("rm -rf %s", place);
+    place[0] = 0;
+}
+
+bool place_has_users(void)
+{
+    return !getuid();
+}
+
+void place_become(uid_t uid)
+{
+    if (place_has_users() && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+        die("setresuid");
+    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* ---- its files ---- */
+
+static void write_key(const char *dir, const char *name, const char *key, const char *value)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fchmod(fileno(f), 0600) || fprintf(f, "%s %s\n", key, value) < 0 || fclose(f))
+        die(path);
+    if (place_has_users() && chown(path, UID_DAEMON, UID_DAEMON))
+        die(path);
+}
+
+static void write_tcp(FILE *f, const struct target *t)
+{
+    char public[41], secret[41], friend[41], friends_secret[41];
+    if (zmq_curve_keypair(public, secret) || zmq_curve_keypair(friend, friends_secret))
+        die("zmq_curve_keypair");
+    write_key(t->dir, "key", "secret", secret);
+    write_key(t->dir, "clients", "0", friend);
+    fprintf(f, "curve_key = \"%s/key\"\ncurve_clients = \"%s/clients\"\n", t->dir, t->dir);
+}
+
+static void write_conf(const struct target *t, const struct attack *a)
+{
+    FILE *f = fopen(t->conf, "w");
+    if (!f)
+        die(t->conf);
+    fprintf(f, "endpoints = {\"ipc://%s\"", t->sock);
+    if (a->tcp)
+        fprintf(f, ", \"tcp://127.0.0.1:%u\"", t->port);
+    fprintf(f,
+            "}\nsocket_mode = \"0666\"\ncatalog = {\"%s/gpu.d\"}\ngpus = {\"rtx3070\"}\n"
+            "drain_timeout_s = 2\n",
+            place);
+    if (a->tcp)
+        write_tcp(f, t);
+    for (const char *p = a->conf ? a->conf : ""; *p; p++) {
+        if (strncmp(p, "%DIR%", 5)) {
+            fputc(*p, f);
+        } else {
+            fputs(t->dir, f);
+            p += 4;
+        }
+    }
+    fputc('\n', f);
+    fclose(f);
+}
+
+/* ---- the process ---- */
+
+/* In the new process: file systems of its own, which an attack can fill without harm to others. */
+static void own_disks(const char *dir)
+{
+    char disk[80];
+    snprintf(disk, sizeof(disk), "%s/disk", dir);
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("tmpfs", disk, "tmpfs", 0, "size=1m,mode=0777") ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=64k,mode=1777"))
+        die("file systems for the daemon");
+}
+
+static void preload_clock(const char *dir)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "%s/libclockjump.so", place);
+    setenv("LD_PRELOAD", path, 1);
+    snprintf(path, sizeof(path), "%s/clock", dir);
+    setenv("ATTACK_CLOCK", path, 1);
+}
+
+static _Noreturn void be_daemon(const struct target *t, const struct attack *a, int ready)
+{
+    char program[64], log[96];
+    snprintf(program, sizeof(program), "%s/wattshared", place);
+    if (a->full_disk)
+        own_disks(t->dir);
+    snprintf(log, sizeof(log), "%s/%slog", t->dir, a->full_disk ? "disk/" : "");
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    dup2(fd, 2);
+    dup2(ready, 3);
+    close_range(4, ~0U, 0);
+    if (a->n_files)
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){a->n_files, a->n_files});
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (a->clock_jumps)
+        preload_clock(t->dir);
+    place_become(UID_DAEMON);
+    execl(program, program, "--config", t->conf, "--ready-fd", "3", NULL);
+    _exit(127);
+}
+
+bool daemon_start(struct daemon *d, const struct attack *a)
+{
+    static unsigned n;
+    int ready[2];
+    char byte;
+    struct target *t = &d->target;
+    *d = (struct daemon){.target.port = 20000 + (unsigned)(getpid() + n) % 20000};
+    snprintf(t->dir, sizeof(t->dir), "%s/%u", place, n++);
+    snprintf(t->sock, sizeof(t->sock), "%s/sock", t->dir);
+    snprintf(t->side, sizeof(t->side), "%s.side", t->sock);
+    snprintf(t->conf, sizeof(t->conf), "%s/conf", t->dir);
+    t->plain_root = !place_has_users();
+    /* Attacks keep files here too, so it is everybody's. */
+    shell("mkdir -m 777 %s && mkdir -m 777 %s/disk", t->dir, t->dir);
+    if (chmod(t->dir, 0777))
+        die(t->dir);
+    write_conf(t, a);
+    if (pipe(ready))
+        die("pipe");
+    t->pid = fork();
+    if (t->pid < 0)
+        die("fork");
+    if (!t->pid)
+        be_daemon(t, a, ready[1]);
+    close(ready[1]);
+    struct pollfd p = {.fd = ready[0], .events = POLLIN};
+    bool started = poll(&p, 1, 20000) == 1 && read(ready[0], &byte, 1) == 1;
+    close(ready[0]);
+    daemon_look(d);
+    return started && !d->ended;
+}
+
+static long peak_kib(pid_t pid)
+{
+    char path[64], line[256];
+    long kib = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (!strncmp(line, "VmHWM:", 6))
+            kib = atol(line + 6);
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+void daemon_look(struct daemon *d)
+{
+    long kib = peak_kib(d->target.pid);
+    if (kib > d->peak_kib)
+        d->peak_kib = kib;
+    if (!d->ended && waitpid(d->target.pid, &d->status, WNOHANG) == d->target.pid)
+        d->ended = true;
+}
+
+bool daemon_stop(struct daemon *d, unsigned seconds)
+{
+    uint64_t until = now_ns() + (uint64_t)seconds * 1000000000;
+    if (!d->ended)
+        kill(d->target.pid, SIGTERM);
+    while (!d->ended && now_ns() < until) {
+        attack_sleep_ms(10);
+        daemon_look(d);
+    }
+    if (d->ended)
+        return true;
+    kill(d->target.pid, SIGKILL);
+    waitpid(d->target.pid, &d->status, 0);
+    d->ended = true;
+    return false;
+}
+
+void daemon_last_words(const struct daemon *d, char *buf, size_t size)
+{
+    char path[96], line[1024];
+    snprintf(path, sizeof(path), "%s/log", d->target.dir);
+    FILE *f = fopen(path, "r");
+    buf[0] = 0;
+    while (f && fgets(line, sizeof(line), f))
+        if (strstr(line, "ssert") || strstr(line, "ERROR: AddressSanitizer") ||
+            strstr(line, "Aborted") || strstr(line, "failed (") || strstr(line, "flex"))
+            snprintf(buf, size, "%.*s", (int)strcspn(line, "\n"), line);
+    if (f)
+        fclose(f);
+}
+
+void daemon_remove(struct daemon *d)
+{
+    shell("rm -rf %s", d->target.dir);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/attack/daemon.h - the daemon that is attacked, and the place where everybody finds the
+ * programs. Threads: none. Failures of the harness itself end the program. */
+#ifndef WS_TESTS_ATTACK_DAEMON_H
+#define WS_TESTS_ATTACK_DAEMON_H
+
+#include "tests/attack/attack.h"
+
+/* Users who take part. Nobody else has these numbers on an ordinary machine. */
+enum { UID_DAEMON = 61000, UID_ATTACKER, UID_BYSTANDER, UID_NEWCOMER, UID_PROGRAM };
+
+/* A new folder with copies of the programs, which other users can read, wherever the build tree is.
+ * Return: its path. */
+const char *place_make(void);
+void place_remove(void);
+/* Whether this process may become other users. */
+bool place_has_users(void);
+/* Becomes the user @uid for good, where that can be, and dies with its parent. */
+void place_become(uid_t uid);
+
+struct daemon {
+    struct target target;
+    int status; /* of its end, once @ended */
+    bool ended;
+    long peak_kib; /* of its memory, as far as it was looked at */
+};
+/* Return: false: it does not start; its log says why. */
+bool daemon_start(struct daemon *d, const struct attack *a);
+/* Notes its memory, and whether it has ended. */
+void daemon_look(struct daemon *d);
+/* SIGTERM. Return: false: it did not end within @seconds and was killed. */
+bool daemon_stop(struct daemon *d, unsigned seconds);
+/* The last line of its log that says why it ended, or "". */
+void daemon_last_words(const struct daemon *d, char *buf, size_t size);
+/* Removes what it and the attack have left. */
+void daemon_remove(struct daemon *d);
+
+_Noreturn void die(const char *what);
+uint64_t now_ns(void);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/attack/host.c - what goes wrong around the daemon: row 6 (its configuration), killed
+ * processes, full disks, a clock that jumps. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "tests/attack/attack.h"
+
+/* ---- row 6: a configuration that is no file ---- */
+
+static bool alive(const struct target *t)
+{
+    return !kill(t->pid, 0);
+}
+
+/* Puts something in the configuration's place by a shell command, which finds the path in $1 and
+ * the folder in $2; asks the daemon to read it. */
+static bool reload(const struct target *t, const char *command)
+{
+    char shell[512];
+    snprintf(shell, sizeof(shell), "set -- '%s' '%s'; rm -rf \"$1\"; %s", t->conf, t->dir, command);
+    if (system(shell))
+        return false;
+    kill(t->pid, SIGHUP);
+    attack_sleep_ms(150);
+    return alive(t);
+}
+
+static const char *strange_configuration(const struct target *t, unsigned copy)
+{
+    static const char *const commands[] = {
+        "mkdir \"$1\"",
+        "mkfifo \"$1\"",
+        "ln -s /dev/zero \"$1\"",
+        "ln -s /dev/tty \"$1\"",
+        "ln -s \"$2/sock\" \"$1\"",
+        "ln -s \"$1\" \"$1\"",
+        "truncate -s 10G \"$1\"",
+        "head -c 3000000 /dev/urandom >\"$1\"",
+        "yes 'task x {' | head -n 100000 >\"$1\"",
+        "echo 'include(\"/dev/zero\")' >\"$1\"",
+        "echo \"include(\\\"$1\\\")\" >\"$1\"",
+        "mkfifo \"$2/pipe\"; echo \"include(\\\"$2/pipe\\\")\" >\"$1\"",
+        "echo 'include(\"/\")' >\"$1\"",
+    };
+    char keep[256];
+    (void)copy;
+    snprintf(keep, sizeof(keep), "cp '%s' '%s.good'", t->conf, t->conf);
+    if (system(keep))
+        return NULL;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(commands); i++)
+        if (!reload(t, commands[i]))
+            return commands[i];
+    return reload(t, "cp \"$1.good\" \"$1\"") ? NULL : "the good configuration";
+}
+
+/* It grows and shrinks while it is read. */
+static const char *changing_configuration(const struct target *t, unsigned copy)
+{
+    int fd = open(t->conf, O_WRONLY);
+    struct stat st;
+    char line[] = "#\n";
+    (void)copy;
+    if (fd < 0 || fstat(fd, &st))
+        return NULL;
+    for (unsigned i = 0; attack_goes_on(t) && alive(t); i++) {
+        if (pwrite(fd, line, 2, st.st_size + i % 100000 * 10) != 2 ||
+            (i % 50 == 0 && ftruncate(fd, st.st_size)))
+            break;
+        if (i % 50 == 25) {
+            kill(t->pid, SIGHUP);
+            attack_sleep_ms(20);
+        }
+    }
+    return NULL;
+}
+
+/* ---- killed processes ---- */
+
+/* Clients that have a module, memory and work, and go without a word. */
+static const char *kills(const struct target *t, unsigned copy)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+                              ".visible .entry k()\n{\nL:\nbra L;\n}\n";
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__Launch l = raw_launch(1, 0);
+    (void)copy;
+    alloc.bytes = 1 << 20;
+    for (unsigned i = 0; i < 60 && attack_goes_on(t); i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            struct raw r;
+            if (raw_open(&r, t->sock, NULL) || raw_open_side(&r, t->side) ||
+                raw_load(&r, 1, ptx, sizeof(ptx) - 1))
+                _exit(1);
+            raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, NULL);
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+            raw_send(&r);
+            pause();
+        }
+        attack_sleep_ms(30);
+        kill(pid, SIGKILL);
+    }
+    return NULL;
+}
+
+/* ---- full disks ---- */
+
+/* The daemon's own small file systems (daemon.c), by way of its root directory. */
+static const char *full_disk(const struct target *t, unsigned copy)
+{
+    static const char *const places[] = {"%s/disk/rest", "/dev/shm/rest"};
+    char path[256], inside[128], block[4096] = {0};
+    (void)copy;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(places); i++) {
+        snprintf(inside, sizeof(inside), places[i], t->dir);
+        snprintf(path, sizeof(path), "/proc/%d/root%s", (int)t->pid, inside);
+        int fd = open(path, O_WRONLY | O_CREAT, 0666);
+        if (fd < 0)
+            return "the harness cannot fill the disk";
+        while (write(fd, block, sizeof(block)) > 0)
+            ;
+        while (write(fd, block, 1) > 0)
+            ;
+    }
+    while (attack_goes_on(t)) {
+        kill(t->pid, SIGHUP); /* which it logs */
+        attack_sleep_ms(20);
+    }
+    return NULL;
+}
+
+/* ---- the time of day ---- */
+
+/* The library for the daemon adds years to the time of day, or takes them away, as the file says. */
+static const char *clock_jumps(const struct target *t, unsigned copy)
+{
+    static const long jumps[] = {86400L * 3650, -86400L * 3650, -2000000000L, 3600, 0};
+    char path[96];
+    (void)copy;
+    snprintf(path, sizeof(path), "%s/clock", t->dir);
+    for (size_t i = 0; attack_goes_on(t); i++) {
+        FILE *f = fopen(path, "w");
+        if (!f)
+            return "the harness cannot change the clock";
+        fprintf(f, "%ld\n", jumps[i % WS_ARRAY_SIZE(jumps)]);
+        fclose(f);
+        attack_sleep_ms(100);
+    }
+    return NULL;
+}
+
+const struct attack attacks_host[] = {
+    {"6", "configuration", "SIGHUP when the configuration is no such file", strange_configuration,
+     .owner = true, .ms = 4000},
+    {"6", "changing", "SIGHUP while the configuration changes", changing_configuration,
+     .owner = true},
+    {"+", "kills", "SIGKILL of 60 clients that compute", kills, .ms = 3000, .max_call_ms = 2000},
+    {"+", "full-disk", "no space for log, energy log, profiles, /dev/shm", full_disk, .owner = true,
+     .full_disk = true,
+     .conf = "energy_log = \"%DIR%/disk/energy.csv\"\nenergy_log_ms = 10\n"
+             "profiles = \"%DIR%/disk/profiles.db\"\n"},
+    {"+", "clock-jumps", "the time of day jumps by years", clock_jumps, .owner = true,
+     .clock_jumps = true, .conf = "energy_log = \"%DIR%/energy.csv\"\nenergy_log_ms = 10\n"},
+    {0}};

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/attack/attack [-l] [ROW or NAME…] - attacks a daemon and prints what became of it, one line
+ * for each attack. Each attack has a daemon of its own and runs beside
+ *   - a bystander, an ordinary program of another user that computes all the time,
+ *   - two programs of a third user, one that comes in the middle of the attack and one at its end,
+ *   - two processes that measure how quickly the machine itself wakes a process.
+ * An attack has *held* if the daemon lives and ends well when it is told to, if all results of all
+ * programs are right, if 99 of 100 of the bystander's calls end within 5 ms (and what the machine
+ * takes for the four wake-ups of a call), if the daemon's memory stays below the attack's bound,
+ * and if the attackers have not won what they were after. Else it *fell*, and the reason is given.
+ * The status is 1 if one fell. As root, everybody is another user; otherwise all are the same. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "tests/attack/daemon.h"
+#include "tests/attack/people.h"
+
+enum {
+    P99_MS = 5,
+    MEMORY_MIB = 512,
+    MS = 1500,
+    FIRST_MS = 1000, /* what an attack that comes first is ahead by */
+    TRIES = 3,       /* when the bystander's calls alone took too long */
+    PERIOD_US = 2000,
+    PROGRAM_PERIOD_US = 20000,
+    READY_MS = 10000, /* a bystander's start, before the attack */
+    NEW_MS = 5000,    /* a new program's start, three calls and end, during it */
+    NEW_CALLS = 3,
+    END_MS = 3000,
+    STOP_SECONDS = 5, /* the daemons' drain_timeout_s, and as long again */
+    MOST_PROGRAMS = 16
+};
+
+static const struct attack *const families[] = {attacks_connect, attacks_message, attacks_code,
+                                                attacks_share, attacks_host};
+static const char *place;
+
+struct judgement {
+    char why[256];  /* "": held */
+    bool only_late; /* for no other reason than that calls took long */
+    double p99_ms, machine_ms;
+    long mib;
+};
+
+static void fell(struct judgement *j, const char *format, ...)
+{
+    va_list ap;
+    if (j->why[0] && !j->only_late)
+        return; /* the first reason is the cause of the others */
+    j->only_late = false;
+    va_start(ap, format);
+    vsnprintf(j->why, sizeof(j->why), format, ap);
+    va_end(ap);
+}
+
+static void late(struct judgement *j, const char *format, ...)
+{
+    va_list ap;
+    if (j->why[0])
+        return;
+    va_start(ap, format);
+    vsnprintf(j->why, sizeof(j->why), format, ap);
+    va_end(ap);
+    j->only_late = true;
+}
+
+static void judge_daemon(struct judgement *j, const struct daemon *d)
+{
+    char words[160];
+    daemon_last_words(d, words, sizeof(words));
+    if (WIFSIGNALED(d->status))
+        fell(j, "the daemon died of signal %d%s%s", WTERMSIG(d->status), words[0] ? ": " : "",
+             words);
+    else if (d->status)
+        fell(j, "the daemon ended with status %d%s%s", WEXITSTATUS(d->status), words[0] ? ": " : "",
+             words);
+}
+
+/* A program that comes now: lets it compute a little and checks that it could. */
+struct newcomer {
+    struct bystander b;
+    bool there;
+};
+
+static void come(struct newcomer *n, const struct target *t)
+{
+    bystander_start(&n->b, t, place, UID_NEWCOMER, NEW_CALLS, PERIOD_US);
+    n->there = true;
+}
+
+/* Keeps its input open until it ends of itself: the end of the input would tell it to stop. */
+static void leave(struct newcomer *n, const struct attack *a, struct judgement *j)
+{
+    struct report r;
+    if (!n->there)
+        return;
+    unsigned ms = NEW_MS + NEW_CALLS * a->max_call_ms,
+             gone_ms = (unsigned)((now_ns() - n->b.since_ns) / 1000000);
+    int in = dup(n->b.in);
+    bystander_end(&n->b, gone_ms < ms ? ms - gone_ms : 1, &r);
+    close(in);
+    n->there = false;
+    if (!r.well)
+        fell(j, "a new program: %s", r.text);
+}
+
+/* Watches while the attack runs. */
+static void watch(struct daemon *d, const struct attackers *x, struct newcomer *middle)
+{
+    struct target *t = &d->target;
+    uint64_t begin = now_ns(), end = t->until_ns + 1000000000;
+    while (now_ns() < end && !d->ended) {
+        attack_sleep_ms(20);
+        daemon_look(d);
+        if (!middle->there && now_ns() > begin + (t->until_ns - begin) * 2 / 5)
+            come(middle, t);
+        if (attackers_done(x) && now_ns() > t->until_ns)
+            break;
+    }
+}
+
+static void judge_bystander(struct judgement *j, const struct attack *a, const struct report *r)
+{
+    double most = a->max_call_ms ? a->max_call_ms : P99_MS + 2 * j->machine_ms;
+    j->p99_ms = r->p99_ms;
+    if (!r->well)
+        fell(j, "the bystander: %s", r->text);
+    else if (a->max_call_ms && r->max_ms > most)
+        late(j, "a call of the bystander took %.0f ms, more than %.0f", r->max_ms, most);
+    else if (!a->max_call_ms && r->p99_ms > most)
+        late(j, "p99 is more than %.1f ms (p50 %.2f ms, longest %.0f ms)", most, r->p50_ms,
+             r->max_ms);
+}
+
+static void stop(struct daemon *d, const struct attack *a, struct judgement *j)
+{
+    long most = a->max_mib ? a->max_mib : MEMORY_MIB;
+    daemon_look(d);
+    bool ended_itself = d->ended, stopped = daemon_stop(d, STOP_SECONDS);
+    j->mib = d->peak_kib / 1024;
+    if (ended_itself && !d->status)
+        fell(j, "the daemon ended");
+    else if (!stopped)
+        fell(j, "the daemon did not end within %d s of SIGTERM", STOP_SECONDS);
+    judge_daemon(j, d);
+    if (j->mib > most)
+        fell(j, "the daemon took more than %ld MiB", most);
+}
+
+static void programs_end(struct bystander *programs, unsigned n, struct judgement *j)
+{
+    struct report r;
+    for (unsigned i = 0; i < n; i++) {
+        bystander_end(&programs[i], END_MS, &r);
+        if (!r.well)
+            fell(j, "one of %u programs: %s", n, r.text);
+    }
+}
+
+static void begin(struct attackers *x, const struct attack *a, struct target *t)
+{
+    unsigned ms = (a->ms ? a->ms : MS) + (a->first ? FIRST_MS : 0);
+    t->until_ns = now_ns() + (uint64_t)ms * 1000000;
+    attackers_start(x, a, t);
+}
+
+/* The attack itself, on a daemon that serves. */
+static void assault(struct daemon *d, const struct attack *a, struct judgement *j)
+{
+    struct target *t = &d->target;
+    struct bystander b, programs[MOST_PROGRAMS];
+    struct newcomer middle = {0}, end = {0};
+    struct attackers x;
+    struct control control;
+    struct report r;
+    unsigned n = WS_MIN(a->n_programs, (unsigned)MOST_PROGRAMS);
+    if (a->first) {
+        begin(&x, a, t);
+        attack_sleep_ms(FIRST_MS);
+    }
+    for (unsigned i = 0; i < n; i++)
+        bystander_start(&programs[i], t, place, UID_PROGRAM + i, 0, PROGRAM_PERIOD_US);
+    bystander_start(&b, t, place, UID_BYSTANDER, 0, PERIOD_US);
+    if (!bystander_ready(&b, READY_MS))
+        fell(j, "the bystander did not start, before the attack");
+    t->bystander = b.pid;
+    control_start(&control);
+    if (!a->first)
+        begin(&x, a, t);
+    watch(d, &x, &middle);
+    if (!d->ended) {
+        come(&end, t);
+        leave(&middle, a, j);
+        leave(&end, a, j);
+    }
+    j->machine_ms = control_end(&control);
+    daemon_look(d);
+    if (d->ended) { /* which is why the others have no answers */
+        j->why[0] = 0;
+        judge_daemon(j, d);
+        fell(j, "the daemon ended");
+        leave(&middle, a, j);
+    }
+    bystander_end(&b, END_MS, &r);
+    judge_bystander(j, a, &r);
+    programs_end(programs, n, j);
+    for (unsigned i = 0; i < x.n; i++)
+        if (x.won[i].text[0])
+            fell(j, "%s", x.won[i].text);
+    if (a->with_attackers)
+        stop(d, a, j);
+    attackers_end(&x);
+}
+
+static void run(const struct attack *a, struct judgement *j)
+{
+    struct daemon d;
+    *j = (struct judgement){0};
+    if (daemon_start(&d, a))
+        assault(&d, a, j);
+    else
+        fell(j, "the daemon does not start");
+    if (!d.ended || !a->with_attackers)
+        stop(&d, a, j);
+    if (j->why[0] && getenv("ATTACK_KEEP"))
+        printf("    kept: %s\n", d.target.dir);
+    else
+        daemon_remove(&d);
+}
+
+/* ---- the table ---- */
+
+static const char *skipped(const struct attack *a)
+{
+    if ((a->owner || a->full_disk) && !place_has_users())
+        return "needs root";
+    return a->skip ? a->skip() : NULL;
+}
+
+static bool wanted(const struct attack *a, char **names)
+{
+    if (!*names)
+        return true;
+    for (; *names; names++)
+        if (!strcmp(*names, a->row) || !strcmp(*names, a->name))
+            return true;
+    return false;
+}
+
+static unsigned n_held, n_fell, n_skipped;
+
+static void do_one(const struct attack *a)
+{
+    struct judgement j = {0};
+    const char *why = skipped(a);
+    if (why) {
+        n_skipped++;
+        printf("%-4s %-19s skipped: %s\n", a->row, a->name, why);
+        return;
+    }
+    /* A machine with other work than this one makes calls late now and then; a daemon that is held
+     * up does so each time. */
+    unsigned tries = 0;
+    do
+        run(a, &j);
+    while (++tries < TRIES && j.only_late);
+    *(j.why[0] ? &n_fell : &n_held) += 1;
+    printf("%-4s %-19s %-5s %8.2f %8.2f %6ld  %s%s%s", a->row, a->name, j.why[0] ? "FELL" : "held",
+           j.p99_ms, j.machine_ms, j.mib, a->what, j.why[0] ? ": " : "", j.why);
+    printf(tries > 1 ? " (%u tries)\n" : "\n", tries);
+    fflush(stdout);
+}
+
+static void list(void)
+{
+    for (size_t f = 0; f < WS_ARRAY_SIZE(families); f++)
+        for (const struct attack *a = families[f]; a->name; a++)
+            printf("%-4s %-19s %s\n", a->row, a->name, a->what);
+}
+
+int main(int argc, char **argv)
+{
+    bool only_list = argc > 1 && !strcmp(argv[1], "-l");
+    signal(SIGPIPE, SIG_IGN);
+    if (only_list) {
+        list();
+        return 0;
+    }
+    place = place_make();
+    atexit(place_remove);
+    if (!place_has_users())
+        puts("not root: attackers and bystanders are the same user");
+    printf("%-4s %-19s %-5s %8s %8s %6s\n", "row", "attack", "", "p99 ms", "machine", "MiB");
+    for (size_t f = 0; f < WS_ARRAY_SIZE(families); f++)
+        for (const struct attack *a = families[f]; a->name; a++)
+            if (wanted(a, argv + 1))
+                do_one(a);
+    printf("%u held, %u fell, %u skipped\n", n_held, n_fell, n_skipped);
+    if (!(n_held + n_fell + n_skipped))
+        return 2;
+    return n_fell ? 1 : 0;
+}

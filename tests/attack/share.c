@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/attack/share.c - attacks on what users share, and on what they may know of each other: rows
+ * 10, 12 and 13. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/attack/attack.h"
+
+/* ---- row 10 ---- */
+
+/* Each segment costs a mapping, however small it is. */
+static const char *segments(const struct target *t, unsigned copy)
+{
+    struct raw r[16];
+    (void)copy;
+    for (unsigned c = 0; c < 16 && attack_goes_on(t); c++) {
+        if (raw_open(&r[c], t->sock, NULL) || raw_open_side(&r[c], t->side))
+            continue;
+        int fd = -1;
+        for (unsigned i = 0; i < 20000 && attack_goes_on(t); i++) {
+            if (raw_side(&r[c], WS_HANDOFF_PINNED, 1, &fd))
+                break;
+            if (fd >= 0)
+                close(fd);
+        }
+    }
+    return NULL;
+}
+
+/* Uploads of 1 GiB each that never end. */
+static const char *uploads(const struct target *t, unsigned copy)
+{
+    enum { PART = 1 << 20 };
+    uint8_t *part = calloc(1, PART), sha256[WS_SHA256_BYTES] = {(uint8_t)copy};
+    struct raw r;
+    Ws__ModuleImage image = WS__MODULE_IMAGE__INIT;
+    Ws__ModuleLoad load = WS__MODULE_LOAD__INIT;
+    image.image_bytes = load.image_bytes = 1 << 30;
+    image.sha256 = load.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
+    image.data = (ProtobufCBinaryData){PART, part};
+    for (unsigned c = 0; part && attack_goes_on(t); c++) {
+        if (raw_open(&r, t->sock, NULL)) {
+            attack_sleep_ms(5);
+            continue;
+        }
+        for (unsigned u = 0; u < 4; u++) {
+            sha256[1] = (uint8_t)u;
+            sha256[2] = (uint8_t)c;
+            load.module = u + 1;
+            raw_call(&r, WS__COMMAND__C_MODULE_LOAD, &load, NULL);
+            for (image.offset = 0; image.offset < (1023u << 20); image.offset += PART) {
+                raw_put(&r, WS__COMMAND__C_MODULE_IMAGE, &image);
+                if (raw_send(&r) || !attack_goes_on(t))
+                    break;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* All seats but as few as can be. */
+static const char *seats(const struct target *t, unsigned copy)
+{
+    struct raw r;
+    (void)copy;
+    for (unsigned n = 0; attack_goes_on(t); n++)
+        if (n >= 1024 || raw_open(&r, t->sock, NULL))
+            attack_sleep_ms(5);
+    return NULL;
+}
+
+/* Events, streams and objects, each within what one client may have. */
+static const char *objects(const struct target *t, unsigned copy)
+{
+    Ws__EventRecord event = WS__EVENT_RECORD__INIT;
+    Ws__StreamCreate stream = WS__STREAM_CREATE__INIT;
+    Ws__VaReserve reserve = WS__VA_RESERVE__INIT;
+    struct raw r;
+    event.stream = WS_STREAM_DEFAULT_0;
+    reserve.bytes = WS_MEM_GRANULE_BYTES;
+    for (unsigned c = 0; attack_goes_on(t); c++) {
+        if (c >= 100 || raw_open(&r, t->sock, NULL)) {
+            attack_sleep_ms(5);
+            continue;
+        }
+        uint64_t seq = 0;
+        for (unsigned i = 0; i < 3000; i++) {
+            event.event = i + 1;
+            stream.stream = WS_STREAM_FIRST + i;
+            raw_put(&r, WS__COMMAND__C_EVENT_RECORD, &event);
+            if (i < 900)
+                raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &stream);
+            if (i % 4 == 0)
+                seq = raw_put(&r, WS__COMMAND__C_VA_RESERVE, &reserve);
+            if (i % 1000 == 999 && (raw_send(&r) || raw_wait(&r, seq, NULL) < 0))
+                break;
+        }
+    }
+    (void)copy;
+    return NULL;
+}
+
+/* ---- row 12: to be taken for another ---- */
+
+static const char *another_exe(const struct target *t, unsigned copy)
+{
+    struct raw r;
+    const char *won = NULL;
+    (void)copy;
+    if (t->plain_root || raw_open(&r, t->sock, "/opt/cam/x"))
+        return NULL;
+    Ws__ServerMessage *a = raw_status(r.fd);
+    for (size_t i = 0; a && i < a->status->n_clients; i++) {
+        const Ws__ClientStatus *c = a->status->clients[i];
+        if (c->client == r.client && (c->priority == 50 || !strcmp(c->work, "camera")))
+            won = "a client that said it was /opt/cam/x got that program's task and priority";
+    }
+    if (a)
+        ws__server_message__free_unpacked(a, NULL);
+    return won;
+}
+
+static const char *other_user(void)
+{
+    return getuid() ? "needs root, to be two users" : NULL;
+}
+
+/* ---- row 13: what others do ---- */
+
+static bool status_tells(int fd, pid_t who)
+{
+    Ws__ServerMessage *a = raw_status(fd);
+    bool tells = false;
+    for (size_t i = 0; a && i < a->status->n_clients; i++)
+        tells |= a->status->clients[i]->pid == (uint32_t)who;
+    if (a)
+        ws__server_message__free_unpacked(a, NULL);
+    return tells;
+}
+
+static bool explain_tells(int fd)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__ExplainRequest q = WS__EXPLAIN_REQUEST__INIT;
+    q.version = WS_PROTOCOL_VERSION;
+    m.explain = &q;
+    Ws__ServerMessage *a = raw_message(fd, &m) ? NULL : raw_receive(fd);
+    bool tells = a && a->explain && strstr(a->explain->text, "bystander");
+    if (a)
+        ws__server_message__free_unpacked(a, NULL);
+    return tells;
+}
+
+static bool trace_tells(int fd, pid_t who)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__TraceRequest q = WS__TRACE_REQUEST__INIT;
+    bool tells = false;
+    q.version = WS_PROTOCOL_VERSION;
+    m.trace = &q;
+    for (int k = 0; k < 2; k++) { /* asking makes the daemon begin */
+        Ws__ServerMessage *a = raw_message(fd, &m) ? NULL : raw_receive(fd);
+        for (size_t i = 0; a && a->trace && i < a->trace->n_spans; i++)
+            tells |= a->trace->spans[i]->pid == (uint32_t)who || a->trace->spans[i]->name[0];
+        if (a)
+            ws__server_message__free_unpacked(a, NULL);
+        attack_sleep_ms(300);
+    }
+    return tells;
+}
+
+static const char *look(const struct target *t, unsigned copy)
+{
+    int fd = raw_dial(t->sock);
+    (void)copy;
+    if (fd < 0 || raw_greet(fd, "", 0))
+        return NULL;
+    if (status_tells(fd, t->bystander))
+        return "the status shows another user's process";
+    if (trace_tells(fd, t->bystander))
+        return "the trace shows another user's process and its kernels";
+    if (explain_tells(fd))
+        return "an explanation names another user's program";
+    return NULL;
+}
+
+const struct attack attacks_share[] = {
+    {"10", "segments", "65,000 segments of one byte", segments, .ms = 4000, .max_mib = 1024},
+    {"10", "uploads", "uploads of 1 GiB that never end", uploads, .copies = 2, .ms = 4000,
+     .max_mib = 2560},
+    {"10", "seats", "all seats for one user", seats, .copies = 2},
+    {"10", "objects", "streams, events and reservations of 100 clients", objects, .copies = 2},
+    {"12", "another-exe", "says that it is another program", another_exe, .skip = other_user,
+     .conf = "task \"camera\" { match_path = {\"/opt/cam/*\"} priority = 50 }\n"},
+    {"13", "look", "looks at what others do", look, .skip = other_user,
+     .conf = "policy = \"rr\"\n"},
+    {0}};
