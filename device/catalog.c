@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/conf.h"
 #include "base/error.h"
+#include "base/file.h"
 
 struct catalog_key {
     const char *name;
@@ -261,9 +262,12 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg_opt_t top[] = {CFG_SEC("gpu", opts, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
                        CFG_END()};
 
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return ws_raise(-errno);
+    FILE *f;
+    int r = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, NULL);
+    if (r) {
+        ws_diags_add(diags, path, 0, 0, "cannot be read: %s", ws_file_why(r));
+        return WS_CATALOG_E_INVALID;
+    }
     cfg_t *cfg = cfg_init(top, CFGF_NONE);
     if (!cfg) {
         fclose(f);
@@ -284,7 +288,7 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cb_diags = diags;
     cb_failed = false;
     bool closed = ws_conf_closed(f, path, diags);
-    int r = closed && cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
+    r = closed && cfg_parse_fp(cfg, f) == CFG_SUCCESS && !cb_failed ? 0 : WS_CATALOG_E_INVALID;
     if (r && closed && !cb_failed)
         ws_diags_add(diags, path, 0, 0, "cannot be read as a GPU catalog file");
     if (!r &&

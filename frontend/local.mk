@@ -15,7 +15,7 @@ FRONTEND_INTERPOSE = frontend/interpose/dlhook.c frontend/interpose/entrypoints.
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/config.h frontend/wattshare.h $(FRONTEND_CHANNEL) $(FRONTEND_SESSION) $(FRONTEND_INTERPOSE) \
 	$(FACADE_SOURCES)
-FRONTEND_LIBS = base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
+FRONTEND_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 
 wslib_PROGRAMS += frontend/libwattshare.so
 frontend_libwattshare_so_SOURCES = frontend/interpose/entrypoints.h

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
+
 bool ws_curve_is_key(const char *text)
 {
     static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -28,7 +30,7 @@ static int read_lines(FILE *f, struct ws_curve_keys *ret, unsigned *ret_line)
             return -EINVAL;
         memcpy(to, key, WS_CURVE_TEXT_BYTES);
     }
-    return ferror(f) ? -EIO : 0;
+    return 0;
 }
 
 int ws_curve_read(const char *path, struct ws_curve_keys *ret, unsigned *ret_line)
@@ -36,11 +38,12 @@ int ws_curve_read(const char *path, struct ws_curve_keys *ret, unsigned *ret_lin
     struct stat st;
     *ret = (struct ws_curve_keys){{0}, {0}};
     *ret_line = 0;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -errno;
-    int r = read_lines(f, ret, ret_line);
-    if (!r && ret->secret_key[0] && (fstat(fileno(f), &st) || (st.st_mode & 07)))
+    FILE *f;
+    int r = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, &st);
+    if (r)
+        return r;
+    r = read_lines(f, ret, ret_line);
+    if (!r && ret->secret_key[0] && (st.st_mode & 07))
         r = -EPERM;
     fclose(f);
     return r;
@@ -58,7 +61,7 @@ static const char *read_or_say(const char *path, struct ws_curve_keys *ret, char
         snprintf(buf, size, "%s:%u: this is not a line of a key file; `wattshare keygen` makes one",
                  path, line);
     else
-        snprintf(buf, size, "%s: %s", path, strerror(-r));
+        snprintf(buf, size, "%s: %s", path, ws_file_why(r));
     return buf;
 }
 

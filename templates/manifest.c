@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "templates/template.h"
 
 enum { LINE_MAX_BYTES = 8192, PTX_MAX_BYTES = 16 << 20 };
@@ -85,15 +86,17 @@ static void normalise(const char *from, char *to, size_t size)
 
 /* ---- files ---- */
 
-static char *read_all(const char *path, size_t *ret_n)
+static int read_all(const char *path, char **ret, size_t *ret_n)
 {
-    FILE *f = fopen(path, "r");
-    char *text = f ? malloc(PTX_MAX_BYTES) : NULL;
-    if (text)
-        *ret_n = fread(text, 1, PTX_MAX_BYTES, f);
-    if (f)
-        fclose(f);
-    return text;
+    FILE *f;
+    int r = ws_file_open(&f, path, PTX_MAX_BYTES, NULL);
+    if (r)
+        return r;
+    *ret = malloc(PTX_MAX_BYTES);
+    if (*ret)
+        *ret_n = fread(*ret, 1, PTX_MAX_BYTES, f);
+    fclose(f);
+    return *ret ? 0 : -ENOMEM;
 }
 
 static struct manifest_file *file_of(struct manifest_reader *r, const char *name)
@@ -114,14 +117,13 @@ static struct manifest_file *file_of(struct manifest_reader *r, const char *name
         complain(r, "%.200s: a file of this directory, without a path, is wanted", name);
         return f;
     }
-    char *text = read_all(path, &n);
-    if (!text) {
-        complain(r, "%.300s can't be read", path);
+    char *text;
+    int e = read_all(path, &text, &n);
+    if (e) {
+        complain(r, "%.300s can't be read: %s", path, ws_file_why(e));
         return f;
     }
-    if (n == PTX_MAX_BYTES)
-        complain(r, "%.300s: more than %d MiB", path, PTX_MAX_BYTES >> 20);
-    else if (ws_ptx_parse(&f->m, text, n, path, r->diags))
+    if (ws_ptx_parse(&f->m, text, n, path, r->diags))
         complain(r, "%.300s is not PTX that can be used", path);
     free(text);
     return f;
@@ -245,9 +247,10 @@ int ws_template_manifest_read(struct ws_template_manifest **ret, const char *dir
     if (!r.t)
         return ws_raise(-ENOMEM);
     snprintf(path, sizeof(path), "%s/manifest", dir);
-    FILE *f = fopen(path, "r");
-    if (!f)
-        complain(&r, "can't be read");
+    FILE *f = NULL;
+    int e = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, NULL);
+    if (e)
+        complain(&r, "can't be read: %s", ws_file_why(e));
     while (f && !r.oom && fgets(line, sizeof(line), f)) {
         r.line++;
         if (!strchr(line, '\n') && strlen(line) + 1 == sizeof(line)) {

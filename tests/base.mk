@@ -8,6 +8,10 @@ check_PROGRAMS += tests/unit/base/test_packet
 tests_unit_base_test_packet_SOURCES = tests/unit/base/test_packet.c
 tests_unit_base_test_packet_LDADD = base/libbase.a $(TEST_LDADD)
 TESTS += tests/unit/base/test_packet
+check_PROGRAMS += tests/unit/base/test_file
+tests_unit_base_test_file_SOURCES = tests/unit/base/test_file.c
+tests_unit_base_test_file_LDADD = base/libbase.a $(TEST_LDADD)
+TESTS += tests/unit/base/test_file
 # protocol tests
 check_PROGRAMS += tests/unit/frontend/test_ring
 tests_unit_frontend_test_ring_SOURCES = tests/unit/frontend/test_ring.c

@@ -1,6 +1,6 @@
 # frontend tests
 EXTRA_DIST += tests/unit/frontend/README.md
-FRONTEND_TEST_LIBS = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
+FRONTEND_TEST_LIBS = frontend/libfrontend.a protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 check_PROGRAMS += tests/unit/frontend/test_session
 tests_unit_frontend_test_session_SOURCES = tests/unit/frontend/test_session.c tests/unit/frontend/fake_daemon.h tests/unit/frontend/fake_daemon.c
 tests_unit_frontend_test_session_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)

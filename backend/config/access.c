@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 
 bool ws_access_uid(const char *name, uint32_t *ret)
 {
@@ -81,16 +82,14 @@ static int allowed_line(struct ws_access *a, char *line, const char *path, uint3
 int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags)
 {
     char line[512];
-    FILE *f = fopen(path, "re");
-    int r = 0, wrong = 0;
-    if (!f)
-        return -errno;
+    FILE *f;
+    int wrong = 0, r = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, NULL);
+    if (r)
+        return r;
     for (uint32_t number = 1; r >= 0 && fgets(line, sizeof(line), f); number++) {
         r = allowed_line(a, line, path, number, diags);
         wrong |= r > 0;
     }
-    if (r >= 0 && ferror(f))
-        r = -EIO;
     fclose(f);
     return r < 0 ? r : wrong;
 }

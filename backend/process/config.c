@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/conf.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "policy/policy.h"
 
 /* ---- while a file is read ---- */
@@ -251,9 +252,10 @@ static int parse(cfg_t *cfg, FILE *f, struct ws_diags *diags)
 int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags)
 {
     struct grammar grammar;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return -errno;
+    FILE *f;
+    int r = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, NULL);
+    if (r)
+        return r;
     cfg_t *cfg = parser_new(&grammar, false);
     if (!cfg) {
         fclose(f);
@@ -263,7 +265,7 @@ int ws_config_load(struct ws_config *c, const char *path, struct ws_diags *diags
     memset(&reading, 0, sizeof(reading));
     reading.diags = diags;
     reading.path = path;
-    int r = parse(cfg, f, diags);
+    r = parse(cfg, f, diags);
     if (!r)
         r = policy_check(c, cfg, diags);
     if (!r)
@@ -341,7 +343,7 @@ static int curve_wrong(const struct ws_config *c, struct ws_diags *diags)
             "other users may read this secret key; make a new one with `wattshare keygen`, and "
             "let only its owner read it");
     else if (r)
-        ws_diags_add(diags, c->curve_key, 0, 0, "cannot be read: %s", strerror(-r));
+        ws_diags_add(diags, c->curve_key, 0, 0, "cannot be read: %s", ws_file_why(r));
     else
         ws_diags_add(
             diags, c->curve_key, 0, 0,
@@ -363,7 +365,7 @@ static int read_keys(struct ws_config *c, struct ws_diags *diags)
         return curve_wrong(c, diags);
     int r = ws_access_load(&c->access, c->curve_clients, diags);
     if (r < 0)
-        ws_diags_add(diags, c->curve_clients, 0, 0, "cannot be read: %s", strerror(-r));
+        ws_diags_add(diags, c->curve_clients, 0, 0, "cannot be read: %s", ws_file_why(r));
     return r ? WS_CONFIG_E_INVALID : 0;
 }
 

@@ -17,6 +17,7 @@
 #include "backend/process/real.h"
 #include "backend/process/reload.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "device/catalog.h"
 #include "device/cuda/clocks.h"
@@ -198,7 +199,7 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
         const char *path = o->config ? o->config : DEFAULT_CONFIG;
         r = ws_config_load(c, path, d);
         if (r < 0)
-            ws_diags_add(d, path, 0, 0, "cannot be read: %s", strerror(-r));
+            ws_diags_add(d, path, 0, 0, "cannot be read: %s", ws_file_why(r));
     }
     if (!r && o->socket)
         r = ws_config_set_endpoints(c, o->socket, d);
@@ -226,7 +227,7 @@ static int load_catalog(const struct ws_config *c, struct ws_catalog *catalog, s
     for (char *const *p = c->catalog; *p; p++) {
         int r = ws_catalog_load(catalog, *p, d);
         if (r < 0)
-            ws_diags_add(d, *p, 0, 0, "cannot be read as a GPU catalog: %s", strerror(-r));
+            ws_diags_add(d, *p, 0, 0, "cannot be read as a GPU catalog: %s", ws_file_why(r));
         if (r)
             return r;
     }

@@ -61,7 +61,7 @@ const char *place_make(void)
 
 void place_remove(void)
 {
-    if (place[0])
+    if (place[0] && !getenv("ATTACK_KEEP"))
         shell("rm -rf %s", place);
     place[0] = 0;
 }

@@ -28,7 +28,7 @@ static bool reload(const struct target *t, const char *command)
     if (system(shell))
         return false;
     kill(t->pid, SIGHUP);
-    attack_sleep_ms(150);
+    attack_sleep_ms(100);
     return alive(t);
 }
 
@@ -42,8 +42,9 @@ static const char *strange_configuration(const struct target *t, unsigned copy)
         "ln -s \"$2/sock\" \"$1\"",
         "ln -s \"$1\" \"$1\"",
         "truncate -s 10G \"$1\"",
+        "truncate -s 20000 \"$1\"",
         "head -c 3000000 /dev/urandom >\"$1\"",
-        "yes 'task x {' | head -n 100000 >\"$1\"",
+        "for i in $(seq 50000); do echo 'task x {'; done >\"$1\"",
         "echo 'include(\"/dev/zero\")' >\"$1\"",
         "echo \"include(\\\"$1\\\")\" >\"$1\"",
         "mkfifo \"$2/pipe\"; echo \"include(\\\"$2/pipe\\\")\" >\"$1\"",
