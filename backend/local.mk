@@ -3,6 +3,7 @@ noinst_LIBRARIES += backend/libbackend.a
 backend_libbackend_a_SOURCES = \
 	backend/accounts/account.c \
 	backend/accounts/account.h \
+	backend/accounts/recent.h \
 	backend/accounts/system.c \
 	backend/backend.h \
 	backend/client/buffer.c \

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "backend/accounts/recent.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -66,6 +67,7 @@ struct ws_account {
     struct ws_account *parent; /* also charged; NULL: none */
     uint32_t n_refs;
     uint64_t used[_WS_RESOURCE_N], n_refused[_WS_RESOURCE_N], time_ns[_WS_ACCOUNT_TIME_N];
+    struct ws_recent recent[_WS_ACCOUNT_TIME_N];
     char name[NAME_BYTES];
     UT_hash_handle hh;
 };
@@ -318,9 +320,15 @@ uint64_t ws_account_n_refused(const struct ws_account *a, enum ws_resource r)
     return a->n_refused[r];
 }
 
-void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns)
+void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns, uint64_t now_ns)
 {
     a->time_ns[t] += ns;
+    ws_recent_add(&a->recent[t], now_ns, ns);
+}
+
+uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t, uint64_t now_ns)
+{
+    return ws_recent_ns(&a->recent[t], now_ns);
 }
 
 uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t)

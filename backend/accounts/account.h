@@ -105,8 +105,12 @@ uint64_t ws_account_used(const struct ws_account *a, enum ws_resource r);
 /* How much the account may hold at this moment, what it holds included. */
 uint64_t ws_account_may_hold(const struct ws_account *a, enum ws_resource r);
 uint64_t ws_account_n_refused(const struct ws_account *a, enum ws_resource r);
-void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns);
+/* @now_ns: the host's clock. */
+void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns,
+                         uint64_t now_ns);
 uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t);
+/* The same of late (accounts/recent.h). */
+uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t, uint64_t now_ns);
 /* "user 1000", "address 192.0.2.7": for messages. */
 const char *ws_account_name(const struct ws_account *a);
 /* Return: whether it is a user's, whose number is then in *ret. */

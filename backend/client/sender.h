@@ -6,33 +6,16 @@
 #define WS_BACKEND_CLIENT_SENDER_H
 
 #include <stdbool.h>
+#include "backend/accounts/recent.h"
 #include "base/list.h"
 
 struct ws_client;
-
-/* Time of the loop that was used. It halves with each period of 2^WS_LOOP_USE_SHIFT ns (67 ms)
- * that passes, so that what was used long ago does not count. */
-enum { WS_LOOP_USE_SHIFT = 26 };
-struct ws_loop_use {
-    uint64_t ns;     /* at the period's beginning, and what was used in it */
-    uint64_t period; /* of the clock */
-};
-static inline uint64_t ws_loop_use_now(const struct ws_loop_use *u, uint64_t now_ns)
-{
-    uint64_t passed = (now_ns >> WS_LOOP_USE_SHIFT) - u->period;
-    return passed < 64 ? u->ns >> passed : 0;
-}
-static inline void ws_loop_use_add(struct ws_loop_use *u, uint64_t now_ns, uint64_t ns)
-{
-    u->ns = ws_loop_use_now(u, now_ns) + ns;
-    u->period = now_ns >> WS_LOOP_USE_SHIFT;
-}
 
 struct ws_sender {
     struct ws_client *client; /* NULL: those who are no clients */
     struct ws_list waiting;   /* in server->messages.waiting while something is not handled */
     struct ws_list held;      /* messages that are not handled to the end; oldest first */
-    struct ws_loop_use use;
+    struct ws_recent use;
     uint64_t turn, turn_ns; /* what was used in turn number @turn, for messages as they came */
 };
 static inline void ws_sender_init(struct ws_sender *v, struct ws_client *c)

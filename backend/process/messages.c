@@ -109,7 +109,7 @@ static bool begin(struct ws_server *s, struct handling *h)
     return !m->n_commands || ws_commands_begin(c, m, &h->place);
 }
 
-/* Goes on with a message until @until_ns or a little longer. Return: whether it is handled to the
+/* Continues a message until @until_ns or a little longer. Return: whether it is handled to the
  * end. */
 static bool handle(struct ws_server *s, struct handling *h, uint64_t until_ns)
 {
@@ -159,7 +159,7 @@ static struct held_message *held_new(const struct handling *h)
     return g;
 }
 
-/* The sender has something that is to be gone on with. */
+/* The sender has something that is to be handled later. */
 static void wait_for_turn(struct ws_server *s, struct ws_sender *v)
 {
     if (!ws_sender_waits(v))
@@ -219,7 +219,16 @@ static void charge(struct ws_server *s, struct ws_sender *v)
     v->turn_ns += ns;
     t->turn_ns += ns;
     t->now_ns = now;
-    ws_loop_use_add(&v->use, now, ns);
+    ws_recent_add(&v->use, now, ns);
+    if (v->client)
+        ws_account_add_time(v->client->who.account, WS_ACCOUNT_LOOP, ns, now);
+}
+
+/* Those who are no clients are one user. */
+static uint64_t used_by_user(const struct ws_sender *v, uint64_t now_ns)
+{
+    return v->client ? ws_account_recent_ns(v->client->who.account, WS_ACCOUNT_LOOP, now_ns)
+                     : ws_recent_ns(&v->use, now_ns);
 }
 
 static uint64_t turn_left_ns(const struct ws_server *s, const struct ws_sender *v)
@@ -257,7 +266,7 @@ static bool ring_message(struct ws_client *c, uint64_t until_ns)
     return true;
 }
 
-/* Goes on with the oldest message that is held. Meanwhile it is in no list, for its sender may be
+/* Continues the oldest message that is held. Meanwhile it is in no list, for its sender may be
  * dropped, which forgets those in the list. */
 static void held_message(struct ws_server *s, struct ws_sender *v, struct held_message *g,
                          uint64_t until_ns)
@@ -275,7 +284,7 @@ static void held_message(struct ws_server *s, struct ws_sender *v, struct held_m
     held_free(g);
 }
 
-/* Goes on with all that @v has sent, in its order, until nothing is left or @until_ns. */
+/* Handles what @v has sent, in its order, until nothing is left or @until_ns. */
 static void go_on(struct ws_server *s, struct ws_sender *v, uint64_t until_ns)
 {
     struct ws_client *c = v->client;
@@ -384,20 +393,24 @@ bool ws_messages_left(struct ws_client *c)
     return ws_sender_waits(&c->sender);
 }
 
-/* Of those who wait, who has used the least of late. NULL: nobody waits. */
+/* Whether @a has used less than @b. */
+static bool used_less(const struct ws_sender *a, const struct ws_sender *b, uint64_t now_ns)
+{
+    uint64_t of_a = used_by_user(a, now_ns), of_b = used_by_user(b, now_ns);
+    return of_a != of_b ? of_a < of_b
+                        : ws_recent_ns(&a->use, now_ns) < ws_recent_ns(&b->use, now_ns);
+}
+
+/* Who is the next of those who wait. NULL: nobody waits. */
 static struct ws_sender *next_waiting(struct ws_server *s)
 {
-    struct ws_sender *least = NULL;
-    uint64_t least_ns = 0;
+    struct ws_sender *next = NULL;
     ws_list_for_each (n, &s->messages.waiting) {
         struct ws_sender *v = ws_list_entry(n, struct ws_sender, waiting);
-        uint64_t ns = ws_loop_use_now(&v->use, s->messages.now_ns);
-        if (least && ns >= least_ns)
-            continue;
-        least = v;
-        least_ns = ns;
+        if (!next || used_less(v, next, s->messages.now_ns))
+            next = v;
     }
-    return least;
+    return next;
 }
 
 bool ws_messages_turn(struct ws_server *s)

@@ -3,12 +3,13 @@
  * loop needs is in process/server.h. Threads: the loop.
  *
  * Nobody's messages hold the loop up for long. A message is handled when it comes, but for a slice
- * of time at most. What is left then is held, with all that its sender sends after it, and is gone
- * on with in later turns, again a slice at a time. In each turn all messages as they come, and all
- * held ones, get two slices of time; what comes after that is held too. Of those who wait, the one
- * is served first who has used the least of the loop's time of late, so somebody who asks for
- * little does not wait for those who ask for much. Each sender's messages are handled in their
- * order. */
+ * of time at most. What is left then is held, with all that its sender sends after it, and is
+ * continued in later turns, again a slice at a time. In each turn two slices of time are for all
+ * messages that come, and two for all that are held; what comes after that is held too. Of those
+ * who wait, the one is served first whose user has used the least of the loop's time of late, and
+ * among the clients of one user the one who has used the least. So somebody who asks for little
+ * does not wait for those who ask for much, and many clients of one user get no more than one.
+ * Each sender's messages are handled in their order. */
 #ifndef WS_BACKEND_PROCESS_MESSAGES_H
 #define WS_BACKEND_PROCESS_MESSAGES_H
 
@@ -17,7 +18,7 @@
 
 void ws_messages_init(struct ws_server *s);
 void ws_messages_deinit(struct ws_server *s);
-/* Goes on with what is held. Return: whether something is left. */
+/* Continues what is held. Return: whether something is left. */
 bool ws_messages_turn(struct ws_server *s);
 /* Messages as they come have their time again. */
 void ws_messages_turn_ends(struct ws_server *s);

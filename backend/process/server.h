@@ -24,8 +24,8 @@ struct ws_server *ws_server_free(struct ws_server *s);
 
 /* Whether a client speaks from there. */
 bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
-/* Handles a message, but for a slice of time at most (process/messages.h). What is left is gone on
- * with in later turns; of what must be kept until then, references are taken. */
+/* Handles a message, but for a slice of time at most (process/messages.h). What is left is
+ * continued in later turns; of what must be kept until then, references are taken. */
 void ws_server_handle(struct ws_server *s, const struct ws_message *m);
 /* Whether to read what @peer sends. If not, something that it has sent is not handled yet, or it
  * has had its time for now: to be asked again in the next turn. What is handed over nevertheless

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "backend/wire/ring.h"
+#include "base/clock.h"
 #include "protocol/ring.h"
 #include "tests/lib/wsserver.h"
 
@@ -146,6 +147,39 @@ static void test_modest_client_comes_first(void **state)
     turns_until_idle();
     check_replies(GREEDY, MANY);
     check_replies(OTHER, MANY);
+}
+
+/* Time counts for the user: a client that has used nothing waits for one that has, if the other
+ * clients of its user have used more. */
+static void test_user_who_used_less_comes_first(void **state)
+{
+    w->peers[3].uid = 2000;
+    wss_hello(w, 3, NULL);
+    turns_until_idle();
+    uint64_t now = ws_clock_ns();
+    ws_account_add_time(client(GREEDY)->who.account, WS_ACCOUNT_LOOP, 900000000, now);
+    ws_account_add_time(client(3)->who.account, WS_ACCOUNT_LOOP, 300000000, now);
+    ws_recent_add(&client(3)->sender.use, now, 300000000);
+    give(GREEDY, questions(GREEDY, 1), NULL);
+    give(3, questions(3, 1), NULL);
+    wss_turn(w);
+    check_replies(3, 1);
+    check_replies(GREEDY, 0);
+    turns_until_idle();
+    check_replies(GREEDY, 1);
+}
+
+/* What was used long ago does not count. */
+static void test_use_is_forgotten(void **state)
+{
+    uint64_t period = UINT64_C(1) << WS_RECENT_SHIFT;
+    struct ws_recent use = {0};
+    ws_recent_add(&use, 5 * period, 1000);
+    ws_recent_add(&use, 5 * period + 1, 24);
+    assert_int_equal(ws_recent_ns(&use, 6 * period - 1), 1024);
+    assert_int_equal(ws_recent_ns(&use, 6 * period), 512);
+    assert_int_equal(ws_recent_ns(&use, 8 * period), 128);
+    assert_int_equal(ws_recent_ns(&use, 5000 * period), 0);
 }
 
 /* While there is time left, a short message is handled when it comes. */
@@ -341,6 +375,8 @@ int main(int argc, char **argv)
         T(test_long_message_is_cut),
         T(test_messages_keep_their_order),
         T(test_modest_client_comes_first),
+        T(test_user_who_used_less_comes_first),
+        T(test_use_is_forgotten),
         T(test_short_message_is_not_held),
         T(test_dropped_while_held),
         T(test_bad_message_behind_a_long_one),
