@@ -89,6 +89,8 @@ backend_libbackend_a_SOURCES = \
 	backend/process/config_words.def \
 	backend/process/control.c \
 	backend/process/control.h \
+	backend/process/endpoint.c \
+	backend/process/endpoint.h \
 	backend/process/journal.c \
 	backend/process/journal.h \
 	backend/process/loop.c \
@@ -112,8 +114,6 @@ backend_libbackend_a_SOURCES = \
 	backend/process/status.h \
 	backend/process/tracing.c \
 	backend/process/tracing.h \
-	backend/process/zap.c \
-	backend/process/zap.h \
 	backend/scheduling/account.c \
 	backend/scheduling/account.h \
 	backend/scheduling/alarms.c \
@@ -157,20 +157,27 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/spans.h \
 	backend/wire/commands.c \
 	backend/wire/commands.h \
+	backend/wire/connection.c \
+	backend/wire/connection.h \
+	backend/wire/curve.c \
+	backend/wire/curve.h \
 	backend/wire/decode.c \
 	backend/wire/decode.h \
+	backend/wire/door.c \
+	backend/wire/door.h \
+	backend/wire/door_private.h \
 	backend/wire/handoff.c \
 	backend/wire/handoff.h \
 	backend/wire/out.c \
 	backend/wire/out.h \
-	backend/wire/peer.c \
-	backend/wire/peer.h \
 	backend/wire/ring.c \
-	backend/wire/ring.h
-backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
+	backend/wire/ring.h \
+	backend/wire/zmtp.c \
+	backend/wire/zmtp.h
+backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
 BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
-	$(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(SQLITE_LIBS) -lpthread -lm
+	$(SODIUM_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(SQLITE_LIBS) -lpthread -lm
 
 sbin_PROGRAMS += backend/wattshared
 backend_wattshared_SOURCES = backend/process/main.c

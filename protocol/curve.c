@@ -9,11 +9,41 @@
 
 #include "base/file.h"
 
+/* Five of these stand for four bytes (rfc.zeromq.org/spec/32). */
+static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+enum { Z85_BASE = sizeof(z85) - 1 };
+
 bool ws_curve_is_key(const char *text)
 {
-    static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
     return strlen(text) == WS_CURVE_TEXT_BYTES - 1 && strspn(text, z85) == WS_CURVE_TEXT_BYTES - 1;
+}
+
+bool ws_curve_decode(uint8_t ret[WS_CURVE_KEY_BYTES], const char *text)
+{
+    if (!ws_curve_is_key(text))
+        return false;
+    for (size_t i = 0; i < WS_CURVE_KEY_BYTES; i += 4) {
+        uint64_t v = 0;
+        for (int k = 0; k < 5; k++)
+            v = v * Z85_BASE + (uint64_t)(strchr(z85, *text++) - z85);
+        if (v > UINT32_MAX)
+            return false;
+        for (int k = 0; k < 4; k++)
+            ret[i + (size_t)k] = (uint8_t)(v >> (24 - 8 * k));
+    }
+    return true;
+}
+
+void ws_curve_encode(char ret[WS_CURVE_TEXT_BYTES], const uint8_t key[WS_CURVE_KEY_BYTES])
+{
+    for (size_t i = 0; i < WS_CURVE_KEY_BYTES; i += 4, ret += 5) {
+        uint32_t v = (uint32_t)key[i] << 24 | (uint32_t)key[i + 1] << 16 |
+                     (uint32_t)key[i + 2] << 8 | key[i + 3];
+        for (int k = 4; k >= 0; k--, v /= Z85_BASE)
+            ret[k] = z85[v % Z85_BASE];
+    }
+    *ret = 0;
 }
 
 static int read_lines(FILE *f, struct ws_curve_keys *ret, unsigned *ret_line)

@@ -6,6 +6,7 @@
 #define WS_PROTOCOL_CURVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/macros.h"
 
 enum { WS_CURVE_TEXT_BYTES = 41, WS_CURVE_KEY_BYTES = 32 };
@@ -20,6 +21,9 @@ struct ws_curve_keys { /* "": not in the file */
 
 /* Whether @text could be a key: 40 characters of the z85 alphabet. */
 bool ws_curve_is_key(const char *text);
+/* A key's bytes, and its text. Return: false: @text is no key. */
+WS_MUST_CHECK bool ws_curve_decode(uint8_t ret[WS_CURVE_KEY_BYTES], const char *text);
+void ws_curve_encode(char ret[WS_CURVE_TEXT_BYTES], const uint8_t key[WS_CURVE_KEY_BYTES]);
 /**
  * ws_curve_read() - a key file
  * Return: 0; negative errno of the file; -EPERM: others may read its secret key; -EINVAL: line

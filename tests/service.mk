@@ -10,7 +10,7 @@ check_DATA += $(SYSTEMD_MADE)
 
 check_PROGRAMS += tests/unit/backend/test_service
 tests_unit_backend_test_service_SOURCES = tests/unit/backend/test_service.c
-tests_unit_backend_test_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+tests_unit_backend_test_service_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD) $(ZMQ_LIBS)
 TESTS += tests/unit/backend/test_service
 
 check_PROGRAMS += tests/process/trace_check

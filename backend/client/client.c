@@ -9,24 +9,16 @@
 #include "base/clock.h"
 
 /* When the handoff connection or the doorbell ends, the client's process has ended or is about to:
- * it gives ZeroMQ 200 ms for its last messages before that, and ZeroMQ's thread here reads them a
- * little later, under load much later. Its death shows sooner by ws_client_lost(). */
+ * it gives ZeroMQ 200 ms for its last messages before that. If it was killed, the connection by
+ * which they come ends too, and the client is dropped as soon as they are handled. */
 #define LEAVE_MAX_NS (1000 * WS_NS_PER_MS)
-/* A lost client waits for the queue of its endpoint to run empty. It takes this long only where
- * others fill that queue without a pause. */
-#define LOST_MAX_NS (200 * WS_NS_PER_MS)
-
-size_t ws_peer_key_bytes(const struct ws_peer *p)
-{
-    return offsetof(struct ws_peer, id) + p->n;
-}
 
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer)
 {
     struct ws_client *c = s->clients.last;
-    if (c && !memcmp(&c->peer, peer, ws_peer_key_bytes(peer)))
+    if (c && c->peer.id == peer->id)
         return c;
-    HASH_FIND(hh, s->clients.by_peer, peer, ws_peer_key_bytes(peer), c);
+    HASH_FIND(hh, s->clients.by_peer, &peer->id, sizeof(peer->id), c);
     if (c)
         s->clients.last = c;
     return c;
@@ -57,26 +49,13 @@ void ws_client_drop(struct ws_client *c, Ws__Error error, const char *fmt, ...)
     ws_list_append(&s->clients.dropped, &c->node);
 }
 
-static void leave(struct ws_client *c, const char *why, uint64_t max_ns)
-{
-    if (ws_list_empty(&c->leaving.node))
-        ws_list_append(&c->server->clients.leaving, &c->leaving.node);
-    c->leaving.why = why;
-    c->leaving.until_ns = ws_clock_ns() + max_ns;
-}
-
 void ws_client_leave(struct ws_client *c, const char *why)
 {
-    if (!c->dropped && ws_list_empty(&c->leaving.node))
-        leave(c, why, LEAVE_MAX_NS);
-}
-
-void ws_client_lost(struct ws_client *c, const char *why)
-{
-    if (c->dropped || c->leaving.lost)
+    if (c->dropped || !ws_list_empty(&c->leaving.node))
         return;
-    c->leaving.lost = true;
-    leave(c, why, LOST_MAX_NS);
+    ws_list_append(&c->server->clients.leaving, &c->leaving.node);
+    c->leaving.why = why;
+    c->leaving.until_ns = ws_clock_ns() + LEAVE_MAX_NS;
 }
 
 Ws__Error ws_client_drop_no_memory(struct ws_client *c)

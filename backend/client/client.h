@@ -2,9 +2,9 @@
 /* backend/client/client.h - what every part of a client may need of it: finding it, its errors,
  * and the end of it.
  *
- * A client whose connection ends leaves first (ws_client_leave(), ws_client_lost()): its last
- * messages may be on their way to us still, and are handled like any others. The server
- * (process/server.c) drops it when they are through, or after a bounded time.
+ * A client that has lost one of its connections on the side leaves first (ws_client_leave()): its
+ * last messages may be on their way to us still, and are handled like any others. The server
+ * (process/server.c) drops it when the connection ends that they come by, or after a bounded time.
  *
  * Ending a client takes two steps. ws_client_drop() may be called anywhere; it cuts the client
  * off (nobody finds it any more, it takes no message and starts no work) and puts it on
@@ -39,7 +39,6 @@ struct ws_client_stats {
 
 struct ws_client_who { /* the program */
     uint32_t pid, uid;
-    int srcfd; /* the daemon's end of its connection; -1: unknown */
     bool local;
     bool has_cred;              /* pid is the kernel's word */
     bool told_memory;           /* that it may have no more memory is in the log */
@@ -63,7 +62,6 @@ struct ws_client_leaving {
     struct ws_list node; /* server->clients.leaving; in no list: it stays */
     uint64_t until_ns;   /* when it is dropped at the latest */
     const char *why;
-    bool lost; /* its messages are all in the queue of its endpoint, or in its ring */
 };
 
 enum { WS_FORGOTTEN_MAX = 256 };
@@ -74,13 +72,11 @@ struct ws_server_clients {
     struct ws_list leaving; /* of those in all */
     uint32_t n, next_id;
     bool draining, had_any;
-    uint64_t forgotten[WS_FORGOTTEN_MAX]; /* hashes of peers that were told once */
+    uint64_t forgotten[WS_FORGOTTEN_MAX]; /* ids of peers that were told once */
     uint32_t n_forgotten;
     uint64_t told_tasks[WS_TASKS_MAX / 64 + 1]; /* bit per entry: that it was not confirmed */
 };
 
-/* How many bytes of a peer tell it from others. */
-size_t ws_peer_key_bytes(const struct ws_peer *p);
 /* The client that speaks from there; NULL: none, or it was dropped. */
 struct ws_client *ws_client_find(struct ws_server *s, const struct ws_peer *peer);
 /* Drops a client. @error: OK where it ended of its own accord; else the peer is told, and it is
@@ -91,8 +87,6 @@ Ws__Error ws_client_drop_no_memory(struct ws_client *c);
 /* A connection on the side of @c has ended, which ends shortly before or after the one that its
  * messages come by. @why: for the log; borrowed for good. Does nothing if @c leaves already. */
 void ws_client_leave(struct ws_client *c, const char *why);
-/* The connection that the messages of @c come by has ended. */
-void ws_client_lost(struct ws_client *c, const char *why);
 
 /* An error of work without a reply. A sticky one loses the context. @x: where it happened, or
  * NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/client/transport.h - messages as they come and go: who sent one, what it holds, and
- * the functions that the daemon's core calls to send one. The loop (process/loop.c) stands
- * behind them, a test with arrays. */
+ * the functions that the daemon's core calls to send one. The door (wire/door.h) stands behind
+ * them; in tests, arrays do. */
 #ifndef WS_BACKEND_CLIENT_TRANSPORT_H
 #define WS_BACKEND_CLIENT_TRANSPORT_H
 
@@ -9,17 +9,14 @@
 #include <stdint.h>
 #include "backend/client/buffer.h"
 
-struct ws_peer { /* the sender: a socket and the routing id there; compared as n + 2 bytes */
-    uint8_t socket;
-    uint8_t n;
-    uint8_t id[255];
+struct ws_peer { /* a connection, by the number that it was given; no other has it, ever */
+    uint64_t id;
 };
 struct ws_peer_info {
-    int srcfd; /* descriptor of the connection; -1: unknown */
+    int fd; /* of the connection; -1: it has none */
     bool ipc;
     bool has_uid;
     uint32_t uid, pid; /* pid 0: unknown */
-    bool gone; /* the connection has ended already, and nothing will tell of that any more */
 };
 enum { WS_MAX_FRAMES = 65 };
 struct ws_message {
@@ -35,6 +32,8 @@ struct ws_transport {
     int (*send)(void *arg, const struct ws_peer *to, const void *data, size_t n);
     /* Tells who is behind a message. */
     void (*info)(void *arg, const struct ws_message *m, struct ws_peer_info *ret);
+    /* Whether the other end has closed the connection. Messages of it may be left. */
+    bool (*hung_up)(void *arg, const struct ws_peer *p);
 };
 
 #endif

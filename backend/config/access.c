@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -65,7 +64,7 @@ static int allowed_line(struct ws_access *a, char *line, const char *path, uint3
     int n = sscanf(line, "%32s %127s %1s", name, key, more);
     if (n <= 0 || name[0] == '#')
         return 0;
-    if (n < 2 || !ws_curve_is_key(key) || !zmq_z85_decode(w.key, key) || (n == 3 && *more != '#')) {
+    if (n < 2 || !ws_curve_decode(w.key, key) || (n == 3 && *more != '#')) {
         ws_diags_add(diags, path, number, 0,
                      "is no line of a list of allowed keys: use USER KEY, a public key of 40 "
                      "characters");

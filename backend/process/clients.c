@@ -116,7 +116,6 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     c->who.account = account;
     c->server = s;
     c->peer = *peer;
-    c->who.srcfd = -1;
     c->limits = s->config->limits;
     c->who.start_ns = ws_clock_ns();
     c->stats.first_start_ns = UINT64_MAX;
@@ -251,14 +250,13 @@ static void ask_env(struct ws_server *s, const struct ws_peer *peer, Ws__HelloRe
 static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__Hello *h,
                  struct ws_newcomer *ret)
 {
-    struct ws_peer_info info = {.srcfd = -1};
+    struct ws_peer_info info = {.fd = -1};
     s->transport.info(s->transport.arg, msg, &info);
-    *ret = (struct ws_newcomer){.srcfd = info.srcfd,
+    *ret = (struct ws_newcomer){.fd = info.fd,
                                 .has_cred = info.has_uid && info.pid,
                                 .pid = info.pid ? info.pid : h->pid,
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
-                                .local = h->local && info.ipc && s->handoff.fd >= 0,
-                                .gone = info.gone};
+                                .local = h->local && info.ipc && s->handoff.fd >= 0};
     clean_copy(ret->exe, sizeof(ret->exe), h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof(ret->name), h->task);
     ws_newcomer_recognise(s, h, ret);
@@ -266,16 +264,17 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
 
 static void end_dropped(struct ws_server *s);
 
-/* Ends the clients whose connection is lost, though they may have messages that are not handled
- * yet: a dead client's last work is worth less than a living one's seat. Return: there were any. */
+/* Ends the clients that have closed their connections, though they may have messages that are not
+ * handled yet: a dead client's last work is worth less than a living one's seat. Return: there
+ * were any. */
 static bool end_lost(struct ws_server *s)
 {
     bool any = false;
-    ws_list_for_each_safe (n, &s->clients.leaving) {
-        struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (!c->leaving.lost)
+    ws_list_for_each_safe (n, &s->clients.all) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (!s->transport.hung_up(s->transport.arg, &c->peer))
             continue;
-        ws_client_drop(c, WS__ERROR__OK, "%s; its seat is needed", c->leaving.why);
+        ws_client_drop(c, WS__ERROR__OK, "connection lost; its seat is needed");
         any = true;
     }
     end_dropped(s);
@@ -310,10 +309,6 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     struct ws_newcomer who;
     ws_energy_settle(s); /* until now it was the others' */
     meet(s, msg, h, &who);
-    if (who.gone) {
-        ws_log(WS_INFO, "client: gone before its hello was read pid=%u", who.pid);
-        return;
-    }
     struct ws_account *user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user && end_lost(s))
         user = ws_user_enter(s, who.uid, text, sizeof(text));
@@ -328,7 +323,6 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
         return;
     }
-    c->who.srcfd = who.srcfd;
     c->who.pid = who.pid;
     c->who.uid = who.uid;
     c->who.local = who.local;
@@ -343,7 +337,7 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     if (c->jobs.gated && !s->gated.n++)
         s->gated.told = ws_dispatch_is_on(s);
     c->id = ++s->clients.next_id;
-    HASH_ADD_KEYPTR(hh, s->clients.by_peer, &c->peer, ws_peer_key_bytes(&c->peer), c);
+    HASH_ADD(hh, s->clients.by_peer, peer.id, sizeof(c->peer.id), c);
     ws_list_append(&s->clients.all, &c->node);
     s->clients.n++;
     s->clients.had_any = true;
@@ -438,25 +432,15 @@ void ws_clients_reap(struct ws_server *s)
 
 /* ---- peers that are no clients ---- */
 
-static uint64_t peer_hash(const struct ws_peer *p)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    const uint8_t *b = (const uint8_t *)p;
-    for (size_t i = 0; i < offsetof(struct ws_peer, id) + p->n; i++)
-        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
-    return h | 1;
-}
-
 void ws_peer_forget(struct ws_server *s, const struct ws_peer *peer)
 {
-    s->clients.forgotten[s->clients.n_forgotten++ % WS_FORGOTTEN_MAX] = peer_hash(peer);
+    s->clients.forgotten[s->clients.n_forgotten++ % WS_FORGOTTEN_MAX] = peer->id;
 }
 
 void ws_peer_refuse(struct ws_server *s, const struct ws_peer *peer, const char *text)
 {
-    uint64_t h = peer_hash(peer);
     for (uint32_t i = 0; i < WS_FORGOTTEN_MAX; i++)
-        if (s->clients.forgotten[i] == h)
+        if (s->clients.forgotten[i] == peer->id)
             return;
     ws_peer_forget(s, peer);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;

@@ -17,7 +17,7 @@
 
 static bool may_change(struct ws_server *s, const struct ws_message *msg)
 {
-    struct ws_peer_info info = {.srcfd = -1};
+    struct ws_peer_info info = {0};
     s->transport.info(s->transport.arg, msg, &info);
     return info.has_uid && (info.uid == 0 || info.uid == geteuid());
 }

@@ -337,8 +337,7 @@ bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer)
     if (c)
         return !ws_sender_waits(&c->sender) && turn_left_ns(s, &c->sender);
     ws_list_for_each (n, &s->messages.strangers.held)
-        if (!memcmp(&ws_list_entry(n, struct held_message, node)->peer, peer,
-                    ws_peer_key_bytes(peer)))
+        if (ws_list_entry(n, struct held_message, node)->peer.id == peer->id)
             return false;
     return true;
 }

@@ -198,29 +198,6 @@ struct ws_server *ws_server_free(struct ws_server *s)
 
 /* ---- clients that leave ---- */
 
-bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd)
-{
-    bool any = false;
-    ws_list_for_each (n, &s->clients.all) {
-        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->who.srcfd != srcfd || c->peer.socket != socket || c->leaving.lost)
-            continue;
-        ws_client_lost(c, "connection lost");
-        any = true;
-    }
-    return any;
-}
-
-static struct ws_client *next_lost(struct ws_server *s, uint8_t socket)
-{
-    ws_list_for_each (n, &s->clients.leaving) {
-        struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (c->leaving.lost && c->peer.socket == socket && !ws_sender_waits(&c->sender))
-            return c;
-    }
-    return NULL;
-}
-
 static struct ws_client *next_overdue(struct ws_server *s, uint64_t now_ns)
 {
     ws_list_for_each (n, &s->clients.leaving) {
@@ -239,14 +216,15 @@ static void end_leaving(struct ws_client *c)
         ws_client_drop(c, WS__ERROR__OK, "%s", c->leaving.why);
 }
 
-void ws_server_emptied(struct ws_server *s, uint8_t socket)
+bool ws_server_disconnected(struct ws_server *s, const struct ws_peer *peer)
 {
-    struct ws_client *c;
-    if (WS_LIKELY(ws_list_empty(&s->clients.leaving)))
-        return;
-    while ((c = next_lost(s, socket)))
-        end_leaving(c);
+    struct ws_client *c = ws_client_find(s, peer);
+    if (!c)
+        return false;
+    ws_client_leave(c, "connection lost");
+    end_leaving(c);
     ws_clients_settle(s);
+    return true;
 }
 
 static void end_overdue(struct ws_server *s)
@@ -258,13 +236,12 @@ static void end_overdue(struct ws_server *s)
     ws_clients_settle(s);
 }
 
-/* For a lost client the loop is to look at the queues again before it sleeps. */
 static int leaving_ms(const struct ws_server *s)
 {
     uint64_t now = ws_clock_ns(), left_ns = UINT64_MAX;
     ws_list_for_each (n, &s->clients.leaving) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (c->leaving.lost || now >= c->leaving.until_ns)
+        if (now >= c->leaving.until_ns)
             return 0;
         left_ns = WS_MIN(left_ns, c->leaving.until_ns - now);
     }
@@ -342,6 +319,11 @@ bool ws_server_idle(const struct ws_server *s)
             return false;
     }
     return true;
+}
+
+struct ws_accounts *ws_server_accounts(struct ws_server *s)
+{
+    return s->accounts;
 }
 
 uint32_t ws_server_n_clients(const struct ws_server *s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* backend/process/server.h - the daemon without its sockets: messages go in, messages come out
- * through a table of functions. The loop (loop.c) feeds it from ZeroMQ; tests and the fuzz
- * target feed it directly.
+ * through a table of functions. The door (wire/door.h) feeds it; tests and the fuzz target feed it
+ * directly.
  *
  * One turn: ws_server_handle() for each message at hand, then ws_server_turn(). Threads: one,
  * the loop's; devices hand over finished work themselves. */
@@ -12,6 +12,7 @@
 #include "backend/client/transport.h"
 #include "backend/process/config.h"
 
+struct ws_accounts;
 struct ws_server;
 
 /* @devices: borrowed, open until ws_server_free(); @config: borrowed. Return: 0, -ENOMEM,
@@ -22,6 +23,7 @@ WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *
 /* Cancels and forgets all clients, waiting until the devices have let go of their work. NULL ok. */
 struct ws_server *ws_server_free(struct ws_server *s);
 
+struct ws_accounts *ws_server_accounts(struct ws_server *s);
 /* Whether a client speaks from there. */
 bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
 /* Handles a message, but for a slice of time at most (process/messages.h). What is left is
@@ -36,13 +38,9 @@ bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer);
 int ws_server_turn(struct ws_server *s);
 /* Readable when a device has finished work. */
 int ws_server_wake_fd(const struct ws_server *s);
-/* The connection behind this descriptor is gone (monitor), and all its messages are in the queue
- * of @socket. To be told before a message of a later connection with that number is handled: so
- * all clients that came by it are lost. They are dropped at ws_server_emptied(), or soon if the
- * queue does not run empty. Return: a client was lost. */
-bool ws_server_disconnected(struct ws_server *s, uint8_t socket, int srcfd);
-/* The queue of @socket was found empty: what lost clients had sent by it is handled. */
-void ws_server_emptied(struct ws_server *s, uint8_t socket);
+/* The connection is gone and all its messages were handled: the client that spoke there, if one
+ * did, is dropped once what lies in its ring is handled. Return: one did. */
+bool ws_server_disconnected(struct ws_server *s, const struct ws_peer *peer);
 
 /* Serves the handoff socket (wire/handoff.h) and the rings of clients whose doorbell rang. */
 void ws_server_handoff_turn(struct ws_server *s);

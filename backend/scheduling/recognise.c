@@ -84,7 +84,7 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     const char *env[MAX_ENV];
     struct ws_task_doubt doubt;
     if (n->has_cred)
-        ws_identity_read(n->srcfd, n->pid, n->uid, &id);
+        ws_identity_read(n->fd, n->pid, n->uid, &id);
     n->exe_known = id.exe[0];
     if (n->exe_known)
         memcpy(n->exe, id.exe, sizeof(n->exe));
@@ -111,8 +111,12 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
 Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_text, size_t size)
 {
     struct ws_identity id = {.exe = ""};
-    if (c->who.has_cred)
-        ws_identity_read(c->who.srcfd, c->who.pid, c->who.uid, &id);
+    if (c->who.has_cred) {
+        struct ws_peer_info info = {.fd = -1};
+        const struct ws_message m = {.peer = &c->peer};
+        c->server->transport.info(c->server->transport.arg, &m, &info);
+        ws_identity_read(info.fd, c->who.pid, c->who.uid, &id);
+    }
     struct ws_task_who who = {.name = name,
                               .trusted = is_trusted(c->who.uid),
                               .exe = id.exe[0] ? id.exe : c->who.exe,

@@ -19,10 +19,9 @@ enum { WS_ENV_NAMES_MAX = 64 };
 bool ws_hello_needs_env(struct ws_server *s, const Ws__Hello *h, Ws__HelloReply *ret);
 /* Who says hello, before he is a client. */
 struct ws_newcomer {
-    int srcfd;
+    int fd;        /* of its connection; -1: it has none */
     bool has_cred; /* pid is the kernel's word */
     bool local;
-    bool gone;               /* already; the monitor's word of that came before he was a client */
     uint32_t pid, uid;       /* uid UINT32_MAX: not known */
     char exe[256], name[64]; /* clean texts; name: the task he says he is */
     bool exe_known;          /* exe is the kernel's word */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and
  * leave as one message per client and turn, with the count of retired commands behind them. What
- * the peer does not fetch waits in ZeroMQ, at most its high-water mark of messages, which
- * FULL_BYTES keeps small, and then in client->out.bytes; too much of it, or too long, and the
- * client is dropped. */
+ * the peer does not fetch waits in its socket's buffer, then as the rest of one message in its
+ * connection (wire/connection.c), which FULL_BYTES keeps small, and then in client->out.bytes; too
+ * much of it, or too long, and the client is dropped. */
 #include "backend/wire/out.h"
 
 #include "backend/backend.h"
@@ -86,7 +86,7 @@ bool ws_client_flush(struct ws_client *c)
     if (r != -EAGAIN) {
         unstick(c);
         c->out.n = 0; /* nobody reads it */
-        ws_client_lost(c, "peer gone");
+        ws_client_leave(c, "peer gone");
         return true;
     }
     uint64_t now = ws_clock_ns();

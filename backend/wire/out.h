@@ -6,7 +6,7 @@
 
 #include "backend/client/client.h"
 
-/* Sends what there is for the client, which may be dropped or lost on return. Return: false: some
+/* Sends what there is for the client, which may be dropped on return. Return: false: some
  * is left. */
 bool ws_client_flush(struct ws_client *c);
 /* Flushes the client if much has come together. Between commands: what waits for one client

@@ -33,7 +33,7 @@ static void happen(struct wss *w, uint8_t what)
         w->dev[i].inline_completion = what & INLINE;
     }
     if (what & DISCONNECT)
-        ws_server_disconnected(w->server, 0, 100 + what % WSS_PEERS);
+        ws_server_disconnected(w->server, &p->peer);
     else if (c && what & SEGMENTS)
         make_segments(c);
     p->n_replies = 0;

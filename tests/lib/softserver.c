@@ -15,7 +15,7 @@ const char *softs_templates, *softs_policy;
 static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)
 {
     struct softs *s = arg;
-    struct softs_client *c = &s->clients[to->id[0]];
+    struct softs_client *c = &s->clients[to->id - 1];
     Ws__ServerMessage *m = ws__server_message__unpack(NULL, n, data);
     if (!m)
         abort();
@@ -36,7 +36,12 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
-    *ret = (struct ws_peer_info){.srcfd = 100 + m->peer->id[0], .ipc = true};
+    *ret = (struct ws_peer_info){.fd = -1, .ipc = true};
+}
+
+static bool transport_hung_up(void *arg, const struct ws_peer *p)
+{
+    return false;
 }
 
 static void must(bool ok, const char *what)
@@ -50,7 +55,7 @@ static void must(bool ok, const char *what)
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns)
 {
     struct softs *s = ws_alloc(sizeof(*s));
-    struct ws_transport t = {s, transport_send, transport_info};
+    struct ws_transport t = {s, transport_send, transport_info, transport_hung_up};
     struct ws_device_options o = {.n_workers = 2, .max_kernel_insns = max_kernel_insns};
     const char *dir = getenv("srcdir");
     char path[512];
@@ -91,7 +96,7 @@ void softs_turn(struct softs *s)
 
 static void message(struct softs *s, unsigned c, Ws__ClientMessage *m)
 {
-    struct ws_peer peer = {.n = 1, .id = {(uint8_t)c}};
+    struct ws_peer peer = {c + 1};
     uint8_t *bytes = malloc(ws__client_message__get_packed_size(m) + 1);
     must(bytes != NULL, "no memory");
     struct ws_frame frame = {.data = bytes, .n = ws__client_message__pack(m, bytes)};
@@ -145,7 +150,7 @@ void softs_hello(struct softs *s, unsigned c)
     m.hello = &h;
     s->clients[c] = (struct softs_client){.next_seq = 1};
     message(s, c, &m);
-    struct ws_peer peer = {.n = 1, .id = {(uint8_t)c}};
+    struct ws_peer peer = {c + 1};
     s->clients[c].client = ws_client_find(s->server, &peer);
     must(s->clients[c].client != NULL, "no client");
 }

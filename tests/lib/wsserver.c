@@ -11,7 +11,7 @@
 
 static struct wss_peer *peer_of(struct wss *w, const struct ws_peer *p)
 {
-    return &w->peers[p->id[0] % WSS_PEERS];
+    return &w->peers[p->id % WSS_PEERS];
 }
 
 static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
@@ -76,14 +76,17 @@ static int transport_send(void *arg, const struct ws_peer *to, const void *data,
 
 static void transport_info(void *arg, const struct ws_message *m, struct ws_peer_info *ret)
 {
-    struct wss *w = arg;
-    const struct wss_peer *p = peer_of(w, m->peer);
-    *ret = (struct ws_peer_info){.srcfd = p->srcfd,
+    const struct wss *w = arg;
+    *ret = (struct ws_peer_info){.fd = -1,
                                  .ipc = true,
                                  .has_uid = true,
-                                 .uid = p->uid,
-                                 .pid = (uint32_t)getpid(),
-                                 .gone = p->ended};
+                                 .uid = w->peers[m->peer->id % WSS_PEERS].uid,
+                                 .pid = (uint32_t)getpid()};
+}
+
+static bool transport_hung_up(void *arg, const struct ws_peer *p)
+{
+    return peer_of(arg, p)->ended;
 }
 
 struct wss *wss_new(uint32_t n_devices)
@@ -95,15 +98,14 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
 {
     struct wss *w = ws_alloc(sizeof(*w));
     struct ws_device *devices[3];
-    struct ws_transport t = {w, transport_send, transport_info};
+    struct ws_transport t = {w, transport_send, transport_info, transport_hung_up};
     for (uint32_t i = 0; i < 3; i++) {
         fakedev_init(&w->dev[i], i, i == 1 ? "small" : "big", UINT64_C(64) << 20);
         devices[i] = &w->dev[i].base;
     }
     for (unsigned i = 0; i < WSS_PEERS; i++) {
-        w->peers[i].peer = (struct ws_peer){.n = 1, .id = {(uint8_t)i}};
+        w->peers[i].peer = (struct ws_peer){WSS_PEERS + i};
         w->peers[i].next_seq = 1;
-        w->peers[i].srcfd = 100 + (int)i;
         w->peers[i].uid = 1000;
     }
     if (ws_config_limits(&w->config.limits))
@@ -143,11 +145,10 @@ void wss_free(struct wss *w)
 
 void wss_turn(struct wss *w)
 {
-    if (!w->queued)
-        ws_server_emptied(w->server, 0);
+    for (unsigned i = 0; i < WSS_PEERS; i++)
+        if (w->peers[i].ended && !w->queued)
+            ws_server_disconnected(w->server, &w->peers[i].peer);
     (void)ws_server_turn(w->server);
-    if (!w->queued)
-        ws_server_emptied(w->server, 0);
 }
 
 /* With WSS_RECORD=FILE in the environment the messages are appended to FILE, as

@@ -13,10 +13,7 @@ struct wss_peer {
     struct ws_peer peer;
     uint64_t next_seq, retired;
     bool said_hello, dropped, stuck, gone;
-    /* its connection, while what it sent lies with the daemon, which may not notice when it
-     * answers */
-    bool ended;
-    int srcfd;    /* 100 + its number at first */
+    bool ended;   /* it has closed its connection; what it sent before may not be handled yet */
     uint32_t uid; /* 1000 at first */
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
@@ -38,7 +35,7 @@ struct wss {
     struct fakedev dev[3];
     struct ws_server *server;
     struct wss_peer peers[WSS_PEERS];
-    bool queued; /* messages wait in the queue that the loop would receive from */
+    bool queued; /* messages of connections that have ended are not all handled yet */
 };
 /* Messages are not cut into slices of time, until the test says otherwise
  * (server->messages.slice_ns).
@@ -48,7 +45,7 @@ struct wss *wss_new(uint32_t n_devices);
 struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const char *const *options);
 /* Checks that nothing is left with the devices. */
 void wss_free(struct wss *w);
-/* As the loop: receives what there is, which is nothing unless @queued, before and after. */
+/* As the loop: tells of the connections that have ended, unless @queued, and takes a turn. */
 void wss_turn(struct wss *w);
 
 void wss_hello(struct wss *w, unsigned peer, const char *visible);

@@ -182,8 +182,8 @@ WATTSHARE_SOCKET=ipc://$tmp/sock
 export WATTSHARE_SOCKET
 [ "$(status_value uid)" = "$(id -u)" ] || fail "over tcp the user is not who the key says"
 if WATTSHARE_KEY=$tmp/stranger "$wattshare" status --socket "tcp://127.0.0.1:$port" >/dev/null 2>&1; then fail "a stranger's key was let in"; fi
-wait_for "zap: refused" "$tmp/daemon.log"
-grep "zap: refused" "$tmp/daemon.log" | grep -qF "key=$(cat "$tmp/stranger.text"):" || fail "who was refused is not in the log"
+wait_for "door: refused" "$tmp/daemon.log"
+grep "door: refused" "$tmp/daemon.log" | grep -qF "key=$(cat "$tmp/stranger.text"):" || fail "who was refused is not in the log"
 if "$wattshare" status --socket "tcp://127.0.0.1:$port" >/dev/null 2>"$tmp/err"; then fail "no key was let in"; fi
 grep -q WATTSHARE_KEY "$tmp/err" || fail "what a client without a key lacks is not said"
 echo "$(id -u) $(cat "$tmp/stranger.text")" >>"$tmp/clients"

@@ -131,54 +131,24 @@ static void say_goodbye(struct wss *w, unsigned peer)
     wss_message(w, peer, &m);
 }
 
-static void queue_empty(struct wss *w)
-{
-    w->queued = false;
-    wss_turn(w);
-}
+/* ---- the end of the connection ---- */
 
-/* ---- the end of the connection is told before its last messages are received ---- */
-
-static void test_lost_with_messages_in_the_queue(void **state)
+static void test_lost_is_dropped_at_once(void **state)
 {
     struct fixture *f = *state;
     struct wss *w = f->w;
-    w->dev[0].inline_completion = true;
     wss_hello(w, 0, NULL);
-    uint64_t va = wss_alloc(w, 0, 0, 4096);
-    w->queued = true;
-    assert_true(ws_server_disconnected(w->server, 0, w->peers[0].srcfd));
-    assert_false(ws_server_disconnected(w->server, 0, w->peers[0].srcfd)); /* told once */
-    wss_turn(w);
-    wss_fill(w, 0, 1, va, 16, 1);
-    wss_fill(w, 0, 1, va, 16, 1);
-    assert_int_equal(w->dev[0].n_submitted, 2);
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-    assert_int_equal(ws_server_turn(w->server), 0); /* the loop is to look at the queue now */
-    ws_server_emptied(w->server, 1);                /* another endpoint's */
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-    say_goodbye(w, 0);
-    assert_int_equal(ws_server_n_clients(w->server), 0);
+    wss_hello(w, 1, NULL);
+    assert_true(ws_server_disconnected(w->server, &w->peers[0].peer));
+    assert_false(ws_server_disconnected(w->server, &w->peers[0].peer)); /* told once */
+    assert_null(client(f, 0));
+    assert_non_null(client(f, 1));
     assert_int_equal(w->server->stats.n_ended, 1);
-    queue_empty(w);
     assert_int_equal(ws_server_turn(w->server), -1);
 }
 
-static void test_lost_ends_when_the_queue_is_empty(void **state)
-{
-    struct fixture *f = *state;
-    struct wss *w = f->w;
-    wss_hello(w, 0, NULL);
-    w->queued = true;
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
-    wss_turn(w);
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-    queue_empty(w);
-    assert_int_equal(ws_server_n_clients(w->server), 0);
-}
-
-/* Its answer can't be sent before the monitor says that it is gone. */
-static void test_answer_not_sent_with_messages_in_the_queue(void **state)
+/* Its answer can't be sent, and some of what it sent is still to be handled. */
+static void test_answer_not_sent_with_messages_left(void **state)
 {
     struct fixture *f = *state;
     struct wss *w = f->w;
@@ -186,40 +156,11 @@ static void test_answer_not_sent_with_messages_in_the_queue(void **state)
     wss_hello(w, 0, NULL);
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     w->queued = true;
-    w->peers[0].gone = true;
+    w->peers[0].gone = w->peers[0].ended = true;
     wss_query_stream(w, 0, 1);
     wss_fill(w, 0, 1, va, 16, 1);
     assert_int_equal(w->dev[0].n_submitted, 1);
-    queue_empty(w);
-    assert_int_equal(ws_server_n_clients(w->server), 0);
-}
-
-/* The number of its descriptor is another's, who comes while it leaves. */
-static void test_the_number_is_used_again(void **state)
-{
-    struct fixture *f = *state;
-    struct wss *w = f->w;
-    w->peers[1].srcfd = w->peers[0].srcfd;
-    wss_hello(w, 0, NULL);
-    w->queued = true;
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
-    wss_hello(w, 1, NULL);
-    queue_empty(w);
-    assert_null(client(f, 0));
-    assert_non_null(client(f, 1));
-}
-
-/* Others keep the queue full. */
-static void test_lost_is_dropped_in_time(void **state)
-{
-    struct fixture *f = *state;
-    struct wss *w = f->w;
-    wss_hello(w, 0, NULL);
-    w->queued = true;
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
-    wss_turn(w);
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-    client(f, 0)->leaving.until_ns -= 200 * WS_NS_PER_MS;
+    w->queued = false;
     wss_turn(w);
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
@@ -255,7 +196,7 @@ static void test_leaving_is_dropped_in_time(void **state)
     ws_server_handoff_turn(w->server);
     int ms = ws_server_turn(w->server);
     assert_true(ms > 0 && ms <= 1001);
-    wss_turn(w); /* an empty queue says nothing: the messages may not be in it yet */
+    wss_turn(w);
     assert_int_equal(ws_server_n_clients(w->server), 1);
     client(f, 0)->leaving.until_ns -= 1000 * WS_NS_PER_MS;
     wss_turn(w);
@@ -298,8 +239,7 @@ static void test_lost_with_a_message_in_the_ring(void **state)
     uint64_t va = wss_alloc(w, 0, 0, 4096);
     ring_open(f, 0);
     assert_true(ws_ring_put(&f->ring, buf, fill_message(w, 0, va, buf)));
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
-    ws_server_emptied(w->server, 0);
+    ws_server_disconnected(w->server, &w->peers[0].peer);
     assert_int_equal(w->dev[0].n_submitted, 1);
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
@@ -315,7 +255,7 @@ static void test_the_seat_of_a_lost_client_is_free(void **state)
     w->queued = true;
     wss_hello(w, 1, NULL);
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
+    w->peers[0].ended = true;
     wss_hello(w, 1, NULL);
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     assert_null(client(f, 0));
@@ -332,7 +272,7 @@ static void test_the_users_seat_of_a_lost_client_is_free(void **state)
     w->queued = true;
     wss_hello(w, 1, NULL);
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__LIMIT_EXCEEDED);
-    ws_server_disconnected(w->server, 0, w->peers[0].srcfd);
+    w->peers[0].ended = true;
     wss_hello(w, 1, NULL);
     assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
     assert_null(client(f, 0));
@@ -343,11 +283,8 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_lost_with_messages_in_the_queue),
-        T(test_lost_ends_when_the_queue_is_empty),
-        T(test_answer_not_sent_with_messages_in_the_queue),
-        T(test_the_number_is_used_again),
-        T(test_lost_is_dropped_in_time),
+        T(test_lost_is_dropped_at_once),
+        T(test_answer_not_sent_with_messages_left),
         T(test_handoff_ends_before_the_last_messages),
         T(test_leaving_is_dropped_in_time),
         T(test_ring_ends_before_the_last_messages),

@@ -334,7 +334,7 @@ static void test_ring_of_a_held_client(void **state)
 static void test_lost_while_held(void **state)
 {
     give(GREEDY, questions(GREEDY, MANY), NULL);
-    ws_server_disconnected(w->server, 0, w->peers[GREEDY].srcfd);
+    ws_server_disconnected(w->server, &w->peers[GREEDY].peer);
     wss_turn(w);
     wss_turn(w);
     assert_non_null(client(GREEDY));

@@ -18,7 +18,6 @@
 #include "backend/client/segment.h"
 #include "backend/scheduling/spans.h"
 #include "base/clock.h"
-#include "backend/wire/peer.h"
 #include "base/alloc.h"
 #include "tests/lib/wsserver.h"
 
@@ -88,93 +87,6 @@ static void test_hello_refused(void **state)
     wss_hello(w, 1, NULL);
     assert_int_equal(w->peers[1].dropped_error, WS__ERROR__MALFORMED);
     assert_int_equal(ws_server_n_clients(w->server), 0);
-}
-
-/* ---- whoever has gone is noticed, whenever he went ---- */
-
-static void test_gone_before_its_hello_was_read(void **state)
-{
-    struct wss *w = *state;
-    w->peers[1].ended = true; /* the monitor has said so, when there was no client yet */
-    assert_false(ws_server_disconnected(w->server, 0, w->peers[1].srcfd));
-    wss_hello(w, 1, NULL);
-    assert_int_equal(ws_server_n_clients(w->server), 0);
-    assert_int_equal(w->peers[1].n_messages, 0);
-    wss_hello(w, 0, NULL);
-    assert_int_equal(w->peers[0].hello_error, WS__ERROR__OK);
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-}
-
-static void test_all_that_came_by_a_descriptor_end_with_it(void **state)
-{
-    struct wss *w = *state;
-    w->peers[1].srcfd = w->peers[2].srcfd = 77;
-    wss_hello(w, 0, NULL);
-    wss_hello(w, 1, NULL);
-    wss_hello(w, 2, NULL);
-    assert_int_equal(ws_server_n_clients(w->server), 3);
-    assert_false(ws_server_disconnected(w->server, 1, 77)); /* of another endpoint */
-    assert_true(ws_server_disconnected(w->server, 0, 77));
-    wss_turn(w);
-    assert_int_equal(ws_server_n_clients(w->server), 1);
-    assert_false(ws_server_disconnected(w->server, 0, 77));
-}
-
-/* A listener, one connection to it by a process of its own, accepted. */
-static pid_t peer_begin(int listener, const struct sockaddr_un *a, int end[2], int *ret_fd)
-{
-    char byte;
-    assert_int_equal(pipe(end), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (!pid) {
-        close(end[1]);
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        _exit(connect(fd, (const struct sockaddr *)a, sizeof(*a)) || read(end[0], &byte, 1) != 0);
-    }
-    close(end[0]);
-    *ret_fd = accept(listener, NULL, NULL);
-    assert_true(*ret_fd >= 0);
-    return pid;
-}
-
-static void peer_end(pid_t pid, int end)
-{
-    int status;
-    close(end);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
-
-static void test_peer_gone(void **state)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int end[2], end2[2], fd, fd2, listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(a.sun_path, sizeof(a.sun_path), "/tmp/wst-peer-%d", (int)getpid());
-    unlink(a.sun_path);
-    assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    pid_t p = peer_begin(listener, &a, end, &fd);
-    assert_false(ws_peer_gone(fd, (uint32_t)p));
-    assert_false(ws_peer_gone(fd, 0));
-    assert_false(ws_peer_gone(-1, 0));
-    peer_end(p, end[1]); /* hung up, not closed here yet */
-    assert_true(ws_peer_gone(fd, (uint32_t)p));
-    assert_true(ws_peer_gone(fd, 0));
-    close(fd);
-    assert_true(ws_peer_gone(fd, (uint32_t)p));
-    pid_t p2 = peer_begin(listener, &a, end2, &fd2);
-    assert_int_equal(dup2(fd2, fd), fd); /* the number is another's */
-    assert_true(ws_peer_gone(fd, (uint32_t)p));
-    assert_false(ws_peer_gone(fd, (uint32_t)p2));
-    close(fd);
-    assert_int_equal(open("/dev/null", O_RDONLY), fd);
-    assert_true(ws_peer_gone(fd, (uint32_t)p));
-    close(fd);
-    peer_end(p2, end2[1]);
-    close(fd2);
-    close(listener);
-    unlink(a.sun_path);
 }
 
 /* ---- messages that can't be read, limits ---- */
@@ -308,7 +220,7 @@ static void test_who_does_not_read_is_dropped(void **state)
         wss_query_stream(w, 0, 1);
     assert_int_equal(ws_server_n_clients(w->server), 0);
     wss_hello(w, 1, NULL);
-    w->peers[1].gone = true;
+    w->peers[1].gone = w->peers[1].ended = true;
     wss_query_stream(w, 1, 1);
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
@@ -522,7 +434,7 @@ static void test_modules_are_shared_and_counted(void **state)
     fakedev_complete_all(&w->dev[0]);
     wss_turn(w);
     assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 2);
-    ws_server_disconnected(w->server, 0, 101);
+    ws_server_disconnected(w->server, &w->peers[1].peer);
     wss_turn(w);
     assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 0);
     assert_int_equal(w->server->cache.n_images, 1); /* kept for later */
@@ -774,7 +686,7 @@ static void test_status_needs_no_hello_and_remembers(void **state)
     m.status = &q;
     for (int i = 0; i < 100; i++) {
         wss_hello(w, 1, NULL);
-        ws_server_disconnected(w->server, 0, 101);
+        ws_server_disconnected(w->server, &w->peers[1].peer);
         wss_turn(w);
     }
     wss_message(w, 0, &m);
@@ -823,7 +735,7 @@ static void test_out_of_memory_anywhere(void **state)
             wss_sync_device(w, 1, 0);
         }
         ws_alloc_fail_after(0);
-        ws_server_disconnected(w->server, 0, 101);
+        ws_server_disconnected(w->server, &w->peers[1].peer);
         wss_turn(w);
     }
     assert_int_equal(ws_server_n_clients(w->server), 0);
@@ -840,9 +752,6 @@ int main(int argc, char **argv)
         T(test_limits_drop),
         T(test_quota),
         T(test_who_does_not_read_is_dropped),
-        T(test_gone_before_its_hello_was_read),
-        T(test_all_that_came_by_a_descriptor_end_with_it),
-        cmocka_unit_test(test_peer_gone),
         T(test_foreign_and_wrong_handles),
         T(test_copy_inline_and_in_the_reply),
         T(test_copies_of_boxes),

@@ -395,7 +395,7 @@ static void test_death_in_the_middle(void **state)
     wss_sync_device(w, 0, 0);
     wss_free_mem(w, 0, mem);
     wss_fill(w, 1, LEGACY, mem1, 16, 9);
-    assert_true(ws_server_disconnected(w->server, 0, 100));
+    assert_true(ws_server_disconnected(w->server, &w->peers[0].peer));
     wss_turn(w);
     assert_int_equal(w->dev[0].used_bytes, 0);
     assert_int_equal(w->dev[1].used_bytes,

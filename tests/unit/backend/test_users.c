@@ -33,7 +33,7 @@ static int teardown(void **state)
     struct wss *w = *state;
     ws_alloc_fail_after(0);
     for (unsigned i = 0; i < WSS_PEERS; i++)
-        ws_server_disconnected(w->server, 0, w->peers[i].srcfd);
+        ws_server_disconnected(w->server, &w->peers[i].peer);
     wss_turn(w);
     wss_turn(w);
     int left = ws_accounts_next(w->server->accounts, NULL) != NULL;
@@ -86,7 +86,7 @@ static void test_segments_are_counted(void **state)
     assert_int_equal(ws_segment_new(client(w, 4), &q, &g), WS__ERROR__OK);
     ws_segment_release(g, client(w, 4));
     assert_int_equal(used(w, 4, WS_RESOURCE_MAPPINGS), 0);
-    ws_server_disconnected(w->server, 0, w->peers[1].srcfd); /* what it had is free again */
+    ws_server_disconnected(w->server, &w->peers[1].peer); /* what it had is free again */
     wss_turn(w);
     assert_int_equal(used(w, 0, WS_RESOURCE_MAPPINGS), 10);
 }
