@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/budget.h"
+
 static _Atomic uint64_t fail_after;
 
 void ws_alloc_fail_after(uint64_t n)
@@ -25,7 +27,10 @@ void *ws_alloc(size_t size)
 
 void *ws_alloc_array(size_t n, size_t size)
 {
-    return must_fail() ? NULL : calloc(n ? n : 1, size ? size : 1);
+    size_t bytes;
+    if (must_fail() || __builtin_mul_overflow(n, size, &bytes) || !ws_budget_spend(bytes / 64))
+        return NULL;
+    return calloc(n ? n : 1, size ? size : 1);
 }
 
 int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
@@ -37,11 +42,14 @@ int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
     while (cap < want)
         if (__builtin_mul_overflow(cap, (size_t)2, &cap))
             return -ENOMEM;
-    if (must_fail() || __builtin_mul_overflow(cap, size, &bytes))
+    if (must_fail() || __builtin_mul_overflow(cap, size, &bytes) ||
+        !ws_budget_charge(bytes - *n_cap * size))
         return -ENOMEM;
     void *q = realloc(*p, bytes);
-    if (!q)
+    if (!q) {
+        ws_budget_give_back(bytes - *n_cap * size);
         return -ENOMEM;
+    }
     memset((char *)q + *n_cap * size, 0, bytes - *n_cap * size);
     *p = q;
     *n_cap = cap;

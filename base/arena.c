@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 
 enum { CHUNK_MIN_BYTES = 16 * 1024 };
 
@@ -23,9 +24,13 @@ void *ws_arena_alloc(struct ws_arena *a, size_t size)
     if (!a->chunks || a->used + size > a->cap) {
         size_t cap =
             WS_MAX((size_t)CHUNK_MIN_BYTES, WS_MAX(size, WS_MIN(a->cap * 2, (size_t)1 << 20)));
-        struct ws_arena_chunk *c = ws_alloc(sizeof(*c) + cap);
-        if (!c)
+        if (!ws_budget_charge(cap))
             return NULL;
+        struct ws_arena_chunk *c = ws_alloc(sizeof(*c) + cap);
+        if (!c) {
+            ws_budget_give_back(cap);
+            return NULL;
+        }
         c->next = a->chunks;
         c->cap = cap;
         a->chunks = c;
@@ -56,6 +61,7 @@ static void free_chunks(struct ws_arena_chunk *c)
 {
     while (c) {
         struct ws_arena_chunk *next = c->next;
+        ws_budget_give_back(c->cap);
         free(c);
         c = next;
     }
@@ -67,6 +73,7 @@ void ws_arena_reset(struct ws_arena *a)
         free_chunks(a->chunks->next);
         a->chunks->next = NULL;
         memset(a->chunks->data, 0, a->used);
+        (void)ws_budget_spend(a->used / 64);
     }
     a->used = 0;
     a->total_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/arena.h - many small allocations freed together (one arena per PTX module, per request).
- * Threads: none. */
+ * What arenas hold counts in the thread's budget (base/budget.h). Threads: none. */
 #ifndef WS_BASE_ARENA_H
 #define WS_BASE_ARENA_H
 

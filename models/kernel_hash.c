@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 
 static void add_text(SHA2_CTX *h, const char *s)
@@ -45,7 +45,7 @@ static int add_insns(SHA2_CTX *h, const struct ws_ptx_module *m, const struct ws
     FILE *out = open_memstream(&text, &n);
     if (!out)
         return ws_raise(-ENOMEM);
-    for (uint32_t i = 0; i < f->n_insns; i++) {
+    for (uint32_t i = 0; i < f->n_insns && ws_budget_spend(2); i++) {
         ws_ptx_insn_write(m, f, &f->insns[i], out);
         putc_unlocked(0, out);
     }

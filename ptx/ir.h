@@ -261,6 +261,7 @@ enum {
     WS_PTX_E_UNSUPPORTED,
     WS_PTX_E_FORMAT,   /* the image is damaged */
     WS_PTX_E_NOTFOUND, /* the image holds no PTX, or a symbol is defined nowhere */
+    WS_PTX_E_LIMIT,    /* it takes more time or memory than it may (base/budget.h) */
 };
 
 #endif

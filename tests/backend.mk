@@ -110,3 +110,7 @@ check_PROGRAMS += tests/unit/templates/test_templates
 tests_unit_templates_test_templates_SOURCES = tests/unit/templates/test_templates.c
 tests_unit_templates_test_templates_LDADD = templates/libtemplates.a ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
 TESTS += tests/unit/templates/test_templates
+check_PROGRAMS += tests/unit/backend/test_hard_text
+tests_unit_backend_test_hard_text_SOURCES = tests/unit/backend/test_hard_text.c tests/lib/hard_text.h tests/lib/hard_text.c
+tests_unit_backend_test_hard_text_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_hard_text

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes)
@@ -234,6 +235,8 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         ws_rewrite_find(e->dmodule, e->n_kernels, &c->rewrite, e->ptx, e->rewritten);
     if (!r && c->learn && !e->ptx->code)
         r = ws_learn_code_new(&e->learn, e->ptx, ws_dmodule_info(e->dmodule), e->n_kernels);
+    if (!r && !ws_budget_spend(0)) /* not all of it may be there */
+        r = ws_raise(-ENOMEM);
     if (r) {
         entry_free(e);
         return r;

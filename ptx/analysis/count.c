@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 
 enum {
@@ -32,7 +33,11 @@ enum {
 };
 #define GUESSED_TRIPS 16.0
 #define MAX_WEIGHT    1e15
-#define MARK_BUDGET   20000000
+/* Blocks and instructions looked at in search of loops: for each instruction, for any function, and
+ * at most. */
+#define MARKS_OF_INSN 500
+#define MARKS_ANYWAY  100000
+#define MARKS_MAX     20000000
 
 /* ---- what a register holds ---- */
 
@@ -332,7 +337,7 @@ static void describe_registers(struct one *x)
 {
     for (int round = 0; round < 2 * MAX_ROUNDS; round++) {
         bool changed = false;
-        for (uint32_t k = 0; k < x->f->n_insns; k++) {
+        for (uint32_t k = 0; k < x->f->n_insns && ws_budget_spend(1); k++) {
             const struct ws_ptx_insn *i = &x->f->insns[k];
             if (!ws_ptx_writes_first(i))
                 continue;
@@ -622,6 +627,7 @@ static void collect_loop(struct one *x, struct counted_loop *l, const struct pre
             mark[from] = stamp;
             l->body[l->n++] = from;
             *budget -= *budget > 0;
+            (void)ws_budget_spend(1);
         }
     }
 }
@@ -644,8 +650,9 @@ static int weigh_blocks(struct one *x)
     if (r || !n)
         return r ? ws_forward(r) : 0;
     double guess = x->x->o.loop_trips > 0 ? x->x->o.loop_trips : GUESSED_TRIPS;
-    uint64_t budget = MARK_BUDGET;
-    for (uint32_t h = 0; h < n && budget; h++) {
+    uint64_t budget =
+        WS_MIN((uint64_t)MARKS_MAX, MARKS_ANYWAY + MARKS_OF_INSN * (uint64_t)x->f->n_insns);
+    for (uint32_t h = 0; h < n && budget && ws_budget_spend(1); h++) {
         bool is_header = false;
         for (uint32_t i = e.at[h]; i < e.at[h + 1]; i++) {
             uint32_t from = e.from[i];
@@ -660,6 +667,7 @@ static int weigh_blocks(struct one *x)
         uint64_t cost = (uint64_t)x->f->n_insns * 4;
         l.trips = budget > cost ? loop_trips(x, &l, mark, h + 1) : 0;
         budget -= WS_MIN(budget, cost);
+        (void)ws_budget_spend(WS_MIN(budget, cost) / 16); /* most instructions are passed over */
         if (!(l.trips > 0)) {
             l.trips = guess;
             x->n_guessed++;
@@ -768,7 +776,7 @@ static int count_function(struct ws_ptx_counter *x, uint32_t index)
         describe_registers(&one);
         r = weigh_blocks(&one);
     }
-    for (uint32_t k = 0; k < one.f->n_insns && !r; k++)
+    for (uint32_t k = 0; k < one.f->n_insns && !r && ws_budget_spend(1); k++)
         count_insn(&one, c, &one.f->insns[k], one.weight[one.cfg.block_of[k]]);
     c->n_loops_guessed += one.n_guessed;
     ws_arena_deinit(&one.arena);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 
 /* Whether a pass has added it: nothing has its address. */
@@ -41,7 +42,7 @@ static void add(struct ws_ptx_reach *r, uint32_t func)
 
 static void add_calls(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
 {
-    for (uint32_t k = 0; k < f->n_insns; k++) {
+    for (uint32_t k = 0; k < f->n_insns && ws_budget_spend(1); k++) {
         const struct ws_ptx_call *call = f->insns[k].call;
         if (call && call->callee.kind == WS_OPD_SYM) {
             add(r, (uint32_t)WS_PTX_SYM_INDEX(call->callee.sym));
@@ -57,7 +58,7 @@ static void add_calls(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
 void ws_ptx_reach_add(struct ws_ptx_reach *r, const struct ws_ptx_func *f)
 {
     uint32_t k = r->n;
-    for (add_calls(r, f); k < r->n; k++)
+    for (add_calls(r, f); k < r->n && ws_budget_spend(1); k++)
         add_calls(r, &r->m->funcs[r->found[k]]);
 }
 

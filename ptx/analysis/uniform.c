@@ -14,6 +14,7 @@
  * linear time, and in practice there are few rounds. */
 #include <stdlib.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "ptx/passes/pass.h"
 
@@ -126,7 +127,7 @@ int ws_ptx_divergent_regs(const struct ws_ptx_func *f, const struct ws_ptx_cfg *
         free(stack);
         return ws_raise(-ENOMEM);
     }
-    for (bool changed = true; changed;) {
+    for (bool changed = true; changed && ws_budget_spend(f->n_insns);) {
         changed = false;
         for (uint32_t b = 0; b < cfg->n_blocks; b++) {
             const struct ws_ptx_block *block = &cfg->blocks[b];

@@ -423,6 +423,8 @@ static void find_does(struct ws_wait *w, struct ws_wait_does *does)
         for (uint32_t k = 0; k < w->m->n_funcs; k++) {
             const struct ws_ptx_func *f = &w->m->funcs[k];
             struct ws_wait_does d = does[k];
+            if (w->reached[k] && !ws_budget_spend(f->n_insns))
+                return;
             /* the check of accesses (ptx/passes/fence.c) reads what no client writes; printf and
              * malloc (ptx/passes/devlib.c) never wait for others */
             bool ours = f->fence == WS_PTX_FENCE_HELPER || f->lib;

@@ -5,6 +5,7 @@
 #ifndef WS_PTX_ANALYSIS_WAIT_H
 #define WS_PTX_ANALYSIS_WAIT_H
 
+#include "base/budget.h"
 #include "ptx/analysis/cfg.h"
 #include "ptx/ptx.h"
 
@@ -62,7 +63,7 @@ struct ws_wait {
  * waits. */
 static inline bool ws_wait_spend(struct ws_wait *w, uint64_t n)
 {
-    if (w->budget < n) {
+    if (w->budget < n || !ws_budget_spend(n)) {
         w->budget = 0;
         return false;
     }

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -211,6 +212,8 @@ static int read_symbols(struct cubin_reader *r)
         c->n_kernels = c->n_vars = c->n_calls = 0;
         for (uint32_t k = 0; k < r->n_symbols; k++) {
             Elf64_Sym s;
+            if (!ws_budget_spend(1))
+                return ws_raise(-ENOMEM);
             symbol(r, k, &s);
             const struct section *at = var_section(r, &s);
             unsigned type = ELF64_ST_TYPE(s.st_info);

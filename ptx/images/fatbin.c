@@ -22,6 +22,7 @@
 #include <string.h>
 #include <zstd.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/link_image.h"
 
@@ -166,7 +167,7 @@ int ws_fatbin_extract(const struct ws_fatbin_entry *e, size_t max_bytes, char **
     if ((lz4 && e->raw_bytes / 256 > e->payload_bytes) ||
         (zstd && e->raw_bytes / 65536 > e->payload_bytes))
         return bad(diags, 0, "the uncompressed size cannot be true");
-    char *out = ws_alloc(e->raw_bytes + 1);
+    char *out = ws_budget_charge(e->raw_bytes) ? ws_alloc(e->raw_bytes + 1) : NULL;
     if (!out)
         return ws_raise(-ENOMEM);
     int r = 0;

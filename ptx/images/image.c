@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/link_image.h"
 #include "ptx/images/cubin.h"
@@ -23,7 +24,7 @@ struct want {
 static int copy(const void *image, size_t len, char **ret, size_t *ret_len)
 {
     *ret_len = len;
-    *ret = ws_alloc(len + 1);
+    *ret = ws_budget_charge(len) ? ws_alloc(len + 1) : NULL;
     if (!*ret)
         return ws_raise(-ENOMEM);
     memcpy(*ret, image, len);
@@ -153,6 +154,7 @@ int ws_ptx_image_texts(struct ws_ptx_texts *ret, const void *image, size_t len, 
 void ws_ptx_texts_deinit(struct ws_ptx_texts *t)
 {
     for (size_t k = 0; k < t->n; k++) {
+        ws_budget_give_back(t->v[k].len);
         free(t->v[k].text);
         free(t->v[k].name);
     }

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -71,6 +72,7 @@ static size_t hash(const char *s)
 
 static struct global *find(struct linker *l, const char *name)
 {
+    (void)ws_budget_spend(1);
     struct global *g = l->names[hash(name) & l->names_mask];
     while (g && strcmp(g->name, name) != 0)
         g = g->next;
@@ -352,7 +354,7 @@ static void renumber_operands(const struct linked_part *p, struct ws_ptx_operand
 
 static void renumber_func(const struct linked_part *p, struct ws_ptx_func *f)
 {
-    for (uint32_t k = 0; k < f->n_insns; k++) {
+    for (uint32_t k = 0; k < f->n_insns && ws_budget_spend(1); k++) {
         struct ws_ptx_insn *i = &f->insns[k];
         renumber_operands(p, i->operands, i->n_operands);
         if (!i->call)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/error.h"
 
 static bool report(struct ws_parser *p, const struct ws_tok *t, const char *fmt, va_list ap)
@@ -60,6 +61,10 @@ bool ws_parse_oom(struct ws_parser *p)
 
 void ws_parse_next(struct ws_parser *p)
 {
+    if (WS_UNLIKELY(!ws_budget_spend(1))) {
+        ws_parse_oom(p);
+        p->lex.cur = p->lex.end;
+    }
     p->prev_end = p->lex.cur;
     ws_lex_next(&p->lex, &p->t);
 }

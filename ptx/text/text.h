@@ -31,7 +31,7 @@ WS_MUST_CHECK char *ws_ptx_print_text(const struct ws_ptx_module *m, size_t *ret
 /* Same IR, but for line, column and debug. */
 bool ws_ptx_module_equal(const struct ws_ptx_module *a, const struct ws_ptx_module *b);
 /* Operand kinds, types and modifiers of each instruction against opcodes.def; labels, guards.
- * Return: 0 or WS_PTX_E_SYNTAX. */
+ * Return: 0, WS_PTX_E_SYNTAX, or -ENOMEM (the thread's budget is used up). */
 WS_MUST_CHECK int ws_ptx_validate(const struct ws_ptx_module *m, const char *file,
                                   struct ws_diags *diags);
 

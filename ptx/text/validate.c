@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/budget.h"
+#include "base/error.h"
 #include "ptx/ptx_private.h"
 
 struct checker {
@@ -467,6 +469,8 @@ int ws_ptx_validate(const struct ws_ptx_module *m, const char *file, struct ws_d
         c.f = &m->funcs[k];
         check_labels(&c);
         for (uint32_t j = 0; j < c.f->n_insns && c.n_errors < WS_PTX_MAX_ERRORS; j++) {
+            if (!ws_budget_spend(1))
+                return ws_raise(-ENOMEM);
             c.i = &c.f->insns[j];
             check_insn(&c);
         }

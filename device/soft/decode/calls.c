@@ -8,6 +8,7 @@
  * deeply. */
 #include <string.h>
 
+#include "base/budget.h"
 #include "device/soft/decode/priv.h"
 
 /* ---- of the module ---- */
@@ -52,7 +53,7 @@ static uint32_t find_callees(const struct ws_ptx_module *m, struct ws_callgraph 
 {
     const struct ws_ptx_func *f = &m->funcs[func];
     uint32_t n = 0;
-    for (uint32_t k = 0; k < f->n_insns; k++) {
+    for (uint32_t k = 0; k < f->n_insns && ws_budget_spend(1); k++) {
         const struct ws_ptx_insn *i = &f->insns[k];
         if (i->op != WS_OP_CALL || !i->call)
             continue;
@@ -222,6 +223,7 @@ void ws_dec_reach(struct ws_dec *d, uint32_t func)
     const struct ws_callgraph *g = d->graph;
     d->n_path = d->n_reached = 0;
     for (find(d, func); d->n_path;) {
+        d->oom |= !ws_budget_spend(1);
         uint32_t node = d->path[d->n_path - 1], to;
         if (!goes_to(g, node, d->funcs[node].next_callee++, &to))
             d->below[d->n_reached++] = d->path[--d->n_path];

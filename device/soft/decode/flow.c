@@ -13,6 +13,7 @@
  * functions and goes to the function's thunk, which moves them on. */
 #include <string.h>
 
+#include "base/budget.h"
 #include "device/soft/decode/priv.h"
 
 /* ---- segments ---- */
@@ -562,6 +563,7 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
                         uint32_t k, uint32_t fall)
 {
     const struct ws_ptx_insn *i = &f->insns[k];
+    d->oom |= !ws_budget_spend(1);
     d->in = i;
     begin_insn(d, k);
     count_insn(d, ws_dec_class(i));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/decode/priv.h"
@@ -32,19 +33,18 @@ const char *ws_exec_isa(void)
 }
 
 /* ---- code ---- */
-/* A bound from below of what ptxas would use: the most registers live at once in the order of the
- * text, where a register that a loop reads is live in all of the loop. 32-bit units, predicates not
- * counted. An estimate: ptxas reorders and shares. */
-static uint32_t estimate_regs(const struct ws_ptx_func *f)
+/* Where the registers of a function are used, in the order of the text. */
+struct spans {
+    uint32_t *first, *last; /* [n_regs]: instructions; first ~0: never used */
+    /* Registers by their last use: those of instruction k are of_last[k] - 1 and what next names,
+     * down to 0. */
+    uint32_t *of_last, *next;
+    int32_t *delta; /* [n_insns + 2]: how many more are live from there on */
+};
+
+static void note_uses(const struct ws_ptx_func *f, struct spans *s)
 {
-    uint32_t *first = ws_alloc_array(f->n_regs + 1, sizeof(*first)),
-             *last = ws_alloc_array(f->n_regs + 1, sizeof(*last));
-    int32_t *delta = ws_alloc_array(f->n_insns + 2, sizeof(*delta));
-    uint32_t max = 0;
-    uint64_t steps = 0;
-    if (!first || !last || !delta)
-        goto out;
-    memset(first, 0xff, (f->n_regs + 1) * sizeof(*first));
+    memset(s->first, 0xff, (f->n_regs + (size_t)1) * sizeof(*s->first));
     for (uint32_t k = 0; k < f->n_insns; k++)
         for (unsigned n = 0; n < f->insns[k].n_operands; n++) {
             const struct ws_ptx_operand *o = &f->insns[k].operands[n];
@@ -52,37 +52,92 @@ static uint32_t estimate_regs(const struct ws_ptx_func *f)
                 int32_t r = o->n ? o->v[j].reg : o->reg;
                 if (r < 0 || (uint32_t)r >= f->n_regs)
                     continue;
-                first[r] = WS_MIN(first[r], k);
-                last[r] = k;
+                s->first[r] = WS_MIN(s->first[r], k);
+                s->last[r] = k;
             }
         }
-    for (uint32_t k = 0; k < f->n_insns; k++) { /* loops */
-        const struct ws_ptx_insn *i = &f->insns[k];
-        if (i->op != WS_OP_BRA)
-            continue;
-        uint32_t head = f->labels[i->operands[0].label].insn;
-        if ((steps += f->n_regs) > 100000000) /* a rougher estimate will do */
-            break;
-        for (uint32_t r = 0; head <= k && r < f->n_regs; r++)
-            if (first[r] < head && last[r] >= head && last[r] < k)
-                last[r] = k;
+    for (uint32_t r = 0; r < f->n_regs; r++)
+        if (s->first[r] != ~0u) {
+            s->next[r] = s->of_last[s->last[r]];
+            s->of_last[s->last[r]] = r + 1;
+        }
+}
+
+/* Registers that were used before the loop from @head to @k, and are last used in it, are live to
+ * its end. Return: how many steps it took. */
+static uint64_t stretch(struct spans *s, uint32_t head, uint32_t k)
+{
+    uint64_t steps = k - head;
+    for (uint32_t at = head; at < k; at++) {
+        uint32_t *link = &s->of_last[at];
+        while (*link) {
+            uint32_t r = *link - 1;
+            steps++;
+            if (s->first[r] >= head) {
+                link = &s->next[r];
+                continue;
+            }
+            *link = s->next[r];
+            s->next[r] = s->of_last[k];
+            s->of_last[k] = r + 1;
+            s->last[r] = k;
+        }
     }
+    return steps;
+}
+
+static void stretch_over_loops(const struct ws_ptx_func *f, struct spans *s)
+{
+    uint64_t left = WS_MIN(UINT64_C(1000000) + 200 * (uint64_t)f->n_insns, UINT64_C(100000000));
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->op != WS_OP_BRA || f->labels[i->operands[0].label].insn > k)
+            continue;
+        uint64_t steps = stretch(s, f->labels[i->operands[0].label].insn, k);
+        if (steps > left || !ws_budget_spend(steps / 16)) /* a rougher estimate will do */
+            return;
+        left -= steps;
+    }
+}
+
+static uint32_t most_live(const struct ws_ptx_func *f, const struct spans *s)
+{
+    int32_t live = 0;
+    uint32_t max = 0;
     for (uint32_t r = 0; r < f->n_regs; r++) {
-        if (first[r] == ~0u)
+        if (s->first[r] == ~0u)
             continue;
         unsigned bytes = f->regs[r].type == WS_T_PRED ? 0 : ws_ptx_type_bytes(f->regs[r].type);
-        delta[first[r]] += (int32_t)(bytes + 3) / 4;
-        delta[last[r] + 1] -= (int32_t)(bytes + 3) / 4;
+        s->delta[s->first[r]] += (int32_t)(bytes + 3) / 4;
+        s->delta[s->last[r] + 1] -= (int32_t)(bytes + 3) / 4;
     }
-    int32_t live = 0;
     for (uint32_t k = 0; k < f->n_insns; k++) {
-        live += delta[k];
+        live += s->delta[k];
         max = WS_MAX(max, (uint32_t)live);
     }
-out:
-    free(first);
-    free(last);
-    free(delta);
+    return max;
+}
+
+/* A bound from below of what ptxas would use: the most registers live at once in the order of the
+ * text, where a register that a loop reads is live in all of the loop. 32-bit units, predicates not
+ * counted. An estimate: ptxas reorders and shares. */
+static uint32_t estimate_regs(const struct ws_ptx_func *f)
+{
+    struct ws_arena a = WS_ARENA_NULL;
+    struct spans s = {
+        .first = ws_arena_array(&a, f->n_regs + (size_t)1, sizeof(*s.first)),
+        .last = ws_arena_array(&a, f->n_regs + (size_t)1, sizeof(*s.last)),
+        .of_last = ws_arena_array(&a, f->n_insns + (size_t)1, sizeof(*s.of_last)),
+        .next = ws_arena_array(&a, f->n_regs + (size_t)1, sizeof(*s.next)),
+        .delta = ws_arena_array(&a, f->n_insns + (size_t)2, sizeof(*s.delta)),
+    };
+    uint32_t max = 0;
+    if (s.first && s.last && s.of_last && s.next && s.delta) {
+        note_uses(f, &s);
+        stretch_over_loops(f, &s);
+        max = most_live(f, &s);
+    }
+    ws_arena_deinit(&a);
     max = WS_ALIGN_UP(max + 8, 8u);
     if (f->maxnreg)
         max = WS_MIN(max, f->maxnreg);
@@ -135,6 +190,8 @@ static int describe_unsupported(struct ws_code *c, const struct ws_ptx_func *f, 
 static int decode_kernel(struct ws_code *c, struct ws_dec *d, const struct ws_ptx_func *f)
 {
     char reason[256];
+    if (!ws_budget_spend(1))
+        return ws_raise(-ENOMEM);
     struct ws_exec_image **img = &c->images[c->n_kernels];
     struct ws_kernel_info *info = &c->infos[c->n_kernels];
     int r = ws_dec_image(d, (uint32_t)(f - c->m->funcs), img, reason);

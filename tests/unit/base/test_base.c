@@ -10,8 +10,10 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/budget.h"
 #include "base/diag.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/list.h"
 
@@ -130,6 +132,67 @@ static void test_heap(void **state)
     }
 }
 
+static void test_budget_of_bytes(void **state)
+{
+    struct ws_budget b = {.max_bytes = 100000};
+    struct ws_arena a = WS_ARENA_NULL;
+    void *v = NULL, *lost;
+    size_t cap = 0;
+    struct ws_budget *before = ws_budget_enter(&b);
+    assert_null(before);
+    assert_int_equal(ws_grow(&v, &cap, 1000, 32), 0);
+    assert_in_range(b.bytes, 32000, 64000);
+    assert_non_null(ws_arena_alloc(&a, 20000));
+    ws_arena_deinit(&a); /* what is given back may be taken again */
+    assert_non_null(ws_arena_alloc(&a, 20000));
+    assert_null(ws_arena_alloc(&a, 90000));
+    assert_int_equal(b.end, WS_BUDGET_BYTES);
+    lost = ws_alloc(8);
+    assert_null(lost); /* nothing succeeds any more */
+    assert_false(ws_budget_spend(1));
+    ws_budget_leave(before);
+    lost = ws_alloc(8);
+    assert_non_null(lost);
+    free(lost);
+    free(v);
+    ws_arena_deinit(&a);
+}
+
+static unsigned n_pauses;
+static void count_pause(struct ws_budget *b)
+{
+    n_pauses++;
+}
+
+static void test_budget_of_time(void **state)
+{
+    struct ws_budget b = {.max_ns = 5 * WS_NS_PER_MS, .pause = count_pause};
+    struct ws_budget *before = ws_budget_enter(&b);
+    while (ws_budget_spend(100))
+        for (volatile int k = 0; k < 1000; k++)
+            ;
+    ws_budget_leave(before);
+    assert_int_equal(b.end, WS_BUDGET_TIME);
+    assert_true(b.ns > 5 * WS_NS_PER_MS);
+    assert_true(n_pauses > 1);
+    struct ws_budget steps = {.max_steps = 10};
+    before = ws_budget_enter(&steps);
+    for (int k = 0; k < 10; k++)
+        assert_true(ws_budget_spend(1));
+    assert_false(ws_budget_spend(1));
+    ws_budget_leave(before);
+}
+
+static void test_hash_tells_texts_apart(void **state)
+{
+    const char text[] = "a text that is longer than three words of eight";
+    for (size_t n = 0; n < sizeof(text) - 1; n++) {
+        assert_int_equal(ws_hash(text, n), ws_hash(text, n));
+        assert_int_not_equal(ws_hash(text, n), ws_hash(text, n + 1));
+        assert_int_not_equal(ws_hash(text, n + 1), ws_hash(text + 1, n + 1));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +203,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_fold_keeps_errors_and_turns_outcomes),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_heap),
+        cmocka_unit_test(test_budget_of_bytes),
+        cmocka_unit_test(test_budget_of_time),
+        cmocka_unit_test(test_hash_tells_texts_apart),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
