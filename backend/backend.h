@@ -37,6 +37,7 @@
 #include "backend/client/sender.h"
 #include "backend/client/stream.h"
 #include "backend/code/cache.h"
+#include "backend/code/load.h"
 #include "backend/config/task.h"
 #include "backend/process/config.h"
 #include "backend/process/status.h"
@@ -56,7 +57,6 @@
 struct ws_alarm_queue;
 struct ws_energy_log;
 struct ws_learn;
-struct ws_loader;
 struct ws_tracing;
 
 struct ws_client {
@@ -113,6 +113,7 @@ struct ws_server {
 
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_loads loads;
     struct ws_learn *learn; /* NULL: off */
     struct ws_server_clients clients;
     struct ws_accounts *accounts;

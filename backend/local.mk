@@ -62,6 +62,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/vmm.h \
 	backend/code/cache.c \
 	backend/code/cache.h \
+	backend/code/load.c \
+	backend/code/load.h \
 	backend/code/loader.c \
 	backend/code/loader.h \
 	backend/code/rewrite.c \

@@ -28,7 +28,7 @@ void *ws_alloc(size_t size)
 void *ws_alloc_array(size_t n, size_t size)
 {
     size_t bytes;
-    if (must_fail() || __builtin_mul_overflow(n, size, &bytes) || !ws_budget_spend(bytes / 64))
+    if (must_fail() || __builtin_mul_overflow(n, size, &bytes) || !ws_budget_count(bytes / 64))
         return NULL;
     return calloc(n ? n : 1, size ? size : 1);
 }

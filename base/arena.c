@@ -73,7 +73,7 @@ void ws_arena_reset(struct ws_arena *a)
         free_chunks(a->chunks->next);
         a->chunks->next = NULL;
         memset(a->chunks->data, 0, a->used);
-        (void)ws_budget_spend(a->used / 64);
+        (void)ws_budget_count(a->used / 64);
     }
     a->used = 0;
     a->total_bytes = 0;

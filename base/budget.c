@@ -40,11 +40,11 @@ void ws_budget_stop(struct ws_budget *b)
 
 bool ws_budget_look(struct ws_budget *b)
 {
-    if (b->pause && !b->end)
-        b->pause(b);
     b->ns = cpu_ns() - b->began_ns;
     if (b->end)
         return false;
+    if (b->pause)
+        b->pause(b);
     if (atomic_load_explicit(&b->stop, memory_order_relaxed))
         b->end = WS_BUDGET_STOPPED;
     else if ((b->max_ns && b->ns > b->max_ns) || (b->max_steps && b->steps > b->max_steps))
@@ -65,5 +65,5 @@ bool ws_budget_take(struct ws_budget *b, uint64_t bytes)
         return false;
     b->bytes += bytes;
     /* Taking memory is work too. */
-    return ws_budget_spend(bytes / 64);
+    return ws_budget_count(bytes / 64);
 }

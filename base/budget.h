@@ -25,7 +25,8 @@ enum ws_budget_end { WS_BUDGET_LEFT, WS_BUDGET_TIME, WS_BUDGET_BYTES, WS_BUDGET_
 struct ws_budget {
     uint64_t max_ns;               /* of the thread's processor time; 0: no limit */
     uint64_t max_bytes, max_steps; /* likewise */
-    /* Called every few milliseconds of work; may keep the thread waiting. NULL: not. */
+    /* Called about every millisecond of work, by ws_budget_spend() alone; may keep the thread
+     * waiting. NULL: not. */
     void (*pause)(struct ws_budget *b);
     _Atomic bool stop;
     enum ws_budget_end end;
@@ -43,7 +44,8 @@ void ws_budget_leave(struct ws_budget *before);
 /* Any thread. */
 void ws_budget_stop(struct ws_budget *b);
 
-/* Counts @steps of work: about as many instructions or names looked at. Return: false: stop. */
+/* Counts @steps of work: about as many instructions or names looked at. Not while a lock is held:
+ * the thread may be kept waiting. Return: false: stop. */
 static inline bool ws_budget_spend(uint64_t steps)
 {
     struct ws_budget *b = ws_budget_now;
@@ -51,6 +53,16 @@ static inline bool ws_budget_spend(uint64_t steps)
         return true;
     b->steps += steps;
     return WS_LIKELY(b->steps < b->look_at) || ws_budget_look(b);
+}
+
+/* The same without a look at the time: also where locks are held. */
+static inline bool ws_budget_count(uint64_t steps)
+{
+    struct ws_budget *b = ws_budget_now;
+    if (WS_LIKELY(!b))
+        return true;
+    b->steps += steps;
+    return !b->end;
 }
 
 /* Counts @bytes more that are held. Return: false: they must not be taken, and are not counted. */
@@ -65,6 +77,12 @@ static inline void ws_budget_give_back(uint64_t bytes)
     struct ws_budget *b = ws_budget_now;
     if (b)
         b->bytes -= WS_MIN(bytes, b->bytes);
+}
+
+/* What the thread's work holds, as far as it counts. */
+static inline uint64_t ws_budget_held(void)
+{
+    return ws_budget_now ? ws_budget_now->bytes : 0;
 }
 
 #endif

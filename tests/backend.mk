@@ -114,3 +114,7 @@ check_PROGRAMS += tests/unit/backend/test_hard_text
 tests_unit_backend_test_hard_text_SOURCES = tests/unit/backend/test_hard_text.c tests/lib/hard_text.h tests/lib/hard_text.c
 tests_unit_backend_test_hard_text_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_hard_text
+check_PROGRAMS += tests/unit/backend/test_turns
+tests_unit_backend_test_turns_SOURCES = tests/unit/backend/test_turns.c
+tests_unit_backend_test_turns_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_turns

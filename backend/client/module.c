@@ -11,7 +11,7 @@
 #include "backend/client/memory.h"
 #include "backend/client/reply.h"
 #include "backend/client/user.h"
-#include "backend/code/loader.h"
+#include "backend/code/load.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -119,6 +119,7 @@ static Ws__Error error_of_ptx(int r)
     case WS_PTX_E_UNSUPPORTED:
         return WS__ERROR__UNSUPPORTED_PTX;
     case WS_PTX_E_FORMAT:
+    case WS_PTX_E_LIMIT:
         return WS__ERROR__INVALID_IMAGE;
     case WS_PTX_E_NOTFOUND:
         return WS__ERROR__NO_BINARY_FOR_GPU;
@@ -357,7 +358,7 @@ struct load {
 
 static void load_free(struct load *w)
 {
-    ws_list_remove(&w->load.node);
+    ws_load_forget(&w->load);
     ws_list_remove(&w->node);
     ws_image_unuse(w->use);
     free(w);
@@ -443,10 +444,10 @@ static bool load_start(struct ws_context *x, struct ws_image *image, struct ws_i
     if (!w)
         return false;
     *w = (struct load){.load.done = loaded, .context = x, .seq = seq, .module = q->module};
-    ws_list_init(&w->load.node);
     ws_list_append(&c->modules.loads, &w->node);
     w->use = use;
-    if (!ws_loader_start(c->server->loader, &w->load, image, x->gpu->device, q->name))
+    if (!ws_load_start(&c->server->loads, c->server->loader, &w->load, image, x->gpu->device,
+                       q->name, c->who.account))
         return true;
     w->use = NULL;
     load_free(w);

@@ -19,7 +19,7 @@ enum { WS_CONFIG_MAX_LIST = 16, WS_MAX_GPUS_CONFIGURED = 32 };
 struct ws_limits { /* of one client; pool and cache_bytes are of all clients together */
     uint64_t pool[_WS_RESOURCE_N]; /* 0: as the machine allows */
     uint32_t max_message_bytes, max_commands, max_outstanding, max_inline_bytes, max_param_bytes;
-    uint32_t max_streams, max_events;
+    uint32_t max_streams, max_events, max_compile_ms;
     uint64_t max_image_bytes, max_segment_bytes, memory_quota_bytes; /* quota 0: none */
     uint64_t max_unread_bytes;
     uint64_t cache_bytes;

@@ -121,12 +121,15 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     s->cache.learn = config->learn && config->clock != WS_CLOCK_SKIP;
     s->log_launches = ws_debug_on("launch");
     ws_list_init(&s->relaunch.list);
+    ws_loads_init(&s->loads);
+    const struct ws_loader_limits loader_limits = {&config->n_loaders,
+                                                   &config->limits.max_compile_ms};
     s->commands.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->commands.wake_fd < 0 ? -errno : ws_va_pool_init(&s->memory.va_pool);
     if (!r)
         r = ws_users_open(s);
     if (!r)
-        r = ws_loader_new(&s->loader, &config->n_loaders, s->commands.wake_fd);
+        r = ws_loader_new(&s->loader, &loader_limits, s->commands.wake_fd);
     if (!r)
         r = ws_alarms_new(&s->periods, s->commands.wake_fd);
     if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)

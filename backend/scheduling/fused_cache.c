@@ -175,6 +175,8 @@ static void work(struct ws_loader_work *job)
     if (!e->r)
         e->r = load(e);
     e->make_ns = ws_clock_ns() - before_ns;
+    if (e->r < 0 && *ws_loader_limit_text(job, e->why, sizeof(e->why)))
+        e->r = WS_PTX_E_UNSUPPORTED; /* another time it would take as much */
 }
 
 /* ---- entries ---- */
