@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     printf("%-16s %8s %9s %9s %9s %9s %9s  %s\n", "kind", "N", "kB", "parse ms", "decode ms",
            "learn ms", "us each", "result");
     for (const struct hard_text *k = hard_texts; k->name; k++) {
-        uint32_t first = argc > 2 ? (uint32_t)atoi(argv[2]) : k->grows ? 250 : 2500;
+        uint32_t first = argc > 2 ? (uint32_t)atoi(argv[2]) : k->growth ? 250 : 2500;
         for (uint32_t n = first; (!one || k == one) && n <= (argc > 2 ? first : first * 4);
              n *= 2) {
             struct times t = {0};

@@ -118,3 +118,7 @@ check_PROGRAMS += tests/unit/backend/test_turns
 tests_unit_backend_test_turns_SOURCES = tests/unit/backend/test_turns.c
 tests_unit_backend_test_turns_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_turns
+check_PROGRAMS += tests/unit/backend/test_compile
+tests_unit_backend_test_compile_SOURCES = tests/unit/backend/test_compile.c tests/lib/hard_text.h tests/lib/hard_text.c
+tests_unit_backend_test_compile_LDADD = $(WSCLIENT_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_compile

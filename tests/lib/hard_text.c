@@ -144,6 +144,15 @@ static void kernels_of_all(void *out, uint32_t n)
         fprintf(out, ".visible .entry k%u(){call f%u;ret;}\n", k, n - 1);
 }
 
+static void refused_of_all(void *out, uint32_t n)
+{
+    fputs(".func f0(){ret;}\n", out);
+    for (uint32_t k = 1; k < n; k++)
+        fprintf(out, ".func f%u(){call f%u;ret;}\n", k, k - 1);
+    for (uint32_t k = 0; k < n; k++)
+        fprintf(out, ".visible .entry k%u()\n.reqnctapercluster 2\n{call f%u;ret;}\n", k, n - 1);
+}
+
 static void aliases(void *out, uint32_t n)
 {
     fputs(".func f(){ret;}\n", out);
@@ -282,39 +291,42 @@ static void waits(void *out, uint32_t n)
 }
 
 const struct hard_text hard_texts[] = {
-    {"kernels", "empty kernels", kernels, false},
-    {"globals", "global variables, all used by one kernel", globals, false},
-    {"constants", "constant variables and as many kernels", constants, false},
-    {"labels", "labels with branches to and fro", labels, false},
-    {"loops", "loops within each other", loops, false},
-    {"loops-apart", "loops one behind another", loops_apart, false},
-    {"registers", "registers", registers, false},
+    {"kernels", "empty kernels", kernels, HARD_LINEAR},
+    {"globals", "global variables, all used by one kernel", globals, HARD_LINEAR},
+    {"constants", "constant variables and as many kernels", constants, HARD_LINEAR},
+    {"labels", "labels with branches to and fro", labels, HARD_LINEAR},
+    {"loops", "loops within each other", loops, HARD_LINEAR},
+    {"loops-apart", "loops one behind another", loops_apart, HARD_LINEAR},
+    {"registers", "registers", registers, HARD_LINEAR},
     {"registers-back", "registers in one loop, used from the last to the first", registers_back,
-     false},
-    {"instructions", "instructions in one kernel", instructions, false},
-    {"immediates", "different numbers", immediates, false},
-    {"calls-twice", "functions that call the last one twice", calls_twice, false},
-    {"calls-ahead", "the same, defined before what they call", calls_ahead, false},
-    {"recursion", "functions that all come to each other", recursion, false},
-    {"indirect", "functions whose address is taken, each calling through one", indirect, false},
-    {"kernels-of-one", "kernels that call one function", kernels_of_one, false},
-    {"kernels-of-all", "kernels that each come to as many functions", kernels_of_all, true},
-    {"aliases", "aliases, each called", aliases, false},
-    {"params", "parameters of a kernel", params, false},
-    {"arguments", "arguments of calls", arguments, false},
-    {"locals", "local and shared variables of a kernel", locals, false},
-    {"blocks", "nested blocks that use one name", blocks, false},
-    {"initial-values", "initial values", initial_values, false},
-    {"addresses", "initial values that are addresses", addresses, false},
-    {"expression", "terms of an expression", expression, false},
-    {"lines", "lines of debug information and pragmas", lines, false},
-    {"branch-tables", "branches that share a table of as many labels", branch_tables, true},
-    {"prototypes", "call prototypes", prototypes, false},
-    {"undefined", "kernels that call functions which nobody defines", undefined, false},
-    {"unsupported", "kernels that can't run", unsupported, false},
-    {"waits", "branches on memory in one loop", waits, false},
-    {"large-variable", "MiB of one variable", large_variable, false},
-    {NULL, NULL, NULL, false},
+     HARD_LINEAR},
+    {"instructions", "instructions in one kernel", instructions, HARD_LINEAR},
+    {"immediates", "different numbers", immediates, HARD_LINEAR},
+    {"calls-twice", "functions that call the last one twice", calls_twice, HARD_LINEAR},
+    {"calls-ahead", "the same, defined before what they call", calls_ahead, HARD_LINEAR},
+    {"recursion", "functions that all come to each other", recursion, HARD_LINEAR},
+    {"indirect", "functions whose address is taken, each calling through one", indirect,
+     HARD_LINEAR},
+    {"kernels-of-one", "kernels that call one function", kernels_of_one, HARD_LINEAR},
+    {"kernels-of-all", "kernels that each come to as many functions", kernels_of_all, HARD_MEMORY},
+    {"aliases", "aliases, each called", aliases, HARD_LINEAR},
+    {"params", "parameters of a kernel", params, HARD_LINEAR},
+    {"arguments", "arguments of calls", arguments, HARD_LINEAR},
+    {"locals", "local and shared variables of a kernel", locals, HARD_LINEAR},
+    {"blocks", "nested blocks that use one name", blocks, HARD_LINEAR},
+    {"initial-values", "initial values", initial_values, HARD_LINEAR},
+    {"addresses", "initial values that are addresses", addresses, HARD_LINEAR},
+    {"expression", "terms of an expression", expression, HARD_LINEAR},
+    {"lines", "lines of debug information and pragmas", lines, HARD_LINEAR},
+    {"branch-tables", "branches that share a table of as many labels", branch_tables, HARD_MEMORY},
+    {"prototypes", "call prototypes", prototypes, HARD_LINEAR},
+    {"undefined", "kernels that call functions which nobody defines", undefined, HARD_LINEAR},
+    {"unsupported", "kernels that can't run", unsupported, HARD_LINEAR},
+    {"waits", "branches on memory in one loop", waits, HARD_LINEAR},
+    {"large-variable", "MiB of one variable", large_variable, HARD_LINEAR},
+    {"refused-of-all", "kernels that can't run and come to as many functions", refused_of_all,
+     HARD_TIME},
+    {NULL, NULL, NULL, HARD_LINEAR},
 };
 
 const struct hard_text *hard_text_find(const char *name)

@@ -4,15 +4,20 @@
 #ifndef TESTS_LIB_HARD_TEXT_H
 #define TESTS_LIB_HARD_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much its loading takes, beside the text's size. */
+enum hard_growth {
+    HARD_LINEAR,
+    /* The square of it, whoever does it: what bounds it is a limit. */
+    HARD_TIME,  /* of time */
+    HARD_MEMORY /* of both */
+};
 struct hard_text {
     const char *name, *what;
     void (*write)(void *out, uint32_t n); /* to a FILE */
-    /* Its code grows with the square of the text, whoever makes it: what bounds it is a limit. */
-    bool grows;
+    enum hard_growth growth;
 };
 
 /* All kinds; the last one has no name. */

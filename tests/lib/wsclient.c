@@ -578,7 +578,7 @@ int wst_sync_stream(struct wst_client *c, uint64_t stream)
     return r ? (int)r->error : -1;
 }
 
-int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const char *ptx)
+uint64_t wst_load_begin(struct wst_client *c, uint64_t module, uint32_t device, const char *ptx)
 {
     uint8_t sha256[WS_SHA256_BYTES];
     SHA2_CTX sha;
@@ -592,7 +592,10 @@ int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const c
     m.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     m.image_bytes = n;
     m.name = (char *)"test.ptx";
-    const Ws__Reply *r = wst_call(c, WS__COMMAND__C_MODULE_LOAD, &m);
+    drop_held(c);
+    uint64_t seq = wst_post(c, WS__COMMAND__C_MODULE_LOAD, &m);
+    wst_flush(c);
+    const Ws__Reply *r = wst_wait(c, seq, 60000);
     if (r && r->error == WS__ERROR__NEED_IMAGE) {
         Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
         i.sha256 = m.sha256;
@@ -604,8 +607,16 @@ int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const c
                 (ProtobufCBinaryData){n - at > n / 2 + 1 ? n / 2 + 1 : n - at, (uint8_t *)ptx + at};
             wst_post(c, WS__COMMAND__C_MODULE_IMAGE, &i);
         }
-        r = wst_call(c, WS__COMMAND__C_MODULE_LOAD, &m);
+        drop_held(c);
+        seq = wst_post(c, WS__COMMAND__C_MODULE_LOAD, &m);
+        wst_flush(c);
     }
+    return seq;
+}
+
+int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device, const char *ptx)
+{
+    const Ws__Reply *r = wst_wait(c, wst_load_begin(c, module, device, ptx), 60000);
     return r ? (int)r->error : -1;
 }
 

@@ -85,7 +85,10 @@ int wst_free(struct wst_client *c, uint64_t va);
 int wst_sync_device(struct wst_client *c, uint32_t device);
 int wst_sync_stream(struct wst_client *c, uint64_t stream);
 int wst_load_ptx(struct wst_client *c, uint64_t module, uint32_t device,
-                 const char *ptx);                            /* uploads it if needed */
+                 const char *ptx); /* uploads it if needed */
+/* The same, without waiting for the code to be made. Return: the seq of the reply. Only of an image
+ * that the daemon does not know yet. */
+uint64_t wst_load_begin(struct wst_client *c, uint64_t module, uint32_t device, const char *ptx);
 int wst_kernel_index(struct wst_client *c, const char *name); /* in the module loaded last */
 uint64_t wst_variable(struct wst_client *c, const char *name);
 void wst_launch(struct wst_client *c, uint64_t stream, uint64_t module, uint32_t kernel,
