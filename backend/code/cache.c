@@ -22,8 +22,10 @@ static void image_free(struct ws_image *i)
     HASH_DEL(c->images, i);
     c->n_images--;
     c->bytes -= i->bytes;
-    for (size_t k = 0; k < i->n_by_sm; k++)
+    for (size_t k = 0; k < i->n_by_sm; k++) {
+        c->bytes -= i->by_sm[k].code->bytes;
         ws_code_unref(c, i->by_sm[k].code);
+    }
     free(i->by_sm);
     free(i->data);
     free(i);
@@ -161,6 +163,8 @@ int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
     }
     i->by_sm[i->n_by_sm].sm = sm_of(device);
     i->by_sm[i->n_by_sm++].code = code;
+    i->cache->bytes += code->bytes;
+    evict(i->cache);
     return 0;
 }
 
@@ -224,6 +228,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     if (!e)
         return ws_raise(-ENOMEM);
     e->device = device;
+    uint64_t held = ws_budget_held();
     int r = ws_ptx_image_parse(&e->ptx, t, diags);
     for (uint32_t k = 0; !r && k < e->ptx->n_funcs; k++)
         e->n_kernels += e->ptx->funcs[k].is_entry && !e->ptx->funcs[k].is_decl;
@@ -241,6 +246,8 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         entry_free(e);
         return r;
     }
+    uint64_t now_held = ws_budget_held();
+    e->bytes = now_held > held ? now_held - held : 0;
     e->info = ws_dmodule_info(e->dmodule);
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);

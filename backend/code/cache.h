@@ -29,6 +29,7 @@ struct ws_code_entry {
     uint32_t n_kernels;             /* the program's own: the first of info->kernels */
     struct ws_rewritten *rewritten; /* [n_kernels], or NULL: none is rewritten. malloc'ed */
     struct ws_learn_code *learn;    /* NULL: nothing is learned of it. Owned */
+    uint64_t bytes;                 /* about what it takes of the daemon's memory */
     char *warnings;                 /* malloc'ed: what of it can't run; NULL: nothing */
     bool prints;                    /* kernels may write text */
     bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
