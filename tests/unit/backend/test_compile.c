@@ -13,6 +13,8 @@
 #include "tests/lib/hard_text.h"
 #include "tests/lib/wsclient.h"
 
+#define NO_LIMIT "limits { max_compile_ms = 3600000 }\n"
+
 /* Minutes of work, in 700 KB of text that takes little memory. */
 static char *bomb(uint32_t more)
 {
@@ -27,7 +29,8 @@ static void test_ends_while_compiling(void **state)
     (void)state;
     struct wst_daemon d;
     struct wst_client *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
-    wst_daemon_start(&d, "endpoints = {\"%IPC%\"}\nloaders = 2\ndrain_timeout_s = 1\n", NULL);
+    wst_daemon_start(&d, "endpoints = {\"%IPC%\"}\nloaders = 2\ndrain_timeout_s = 1\n" NO_LIMIT,
+                     NULL);
     wst_open(a, NULL, d.ipc, true);
     wst_open(b, NULL, d.ipc, true);
     char *one = bomb(0), *two = bomb(1);
@@ -73,7 +76,7 @@ static void test_stops_with_its_client(void **state)
     (void)state;
     struct wst_daemon d;
     struct wst_client *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
-    wst_daemon_start(&d, "endpoints = {\"%IPC%\"}\nloaders = 1\n", NULL);
+    wst_daemon_start(&d, "endpoints = {\"%IPC%\"}\nloaders = 1\n" NO_LIMIT, NULL);
     wst_open(a, NULL, d.ipc, true);
     wst_open(b, NULL, d.ipc, true);
     char *text = bomb(0);
