@@ -64,6 +64,12 @@ tests_unit_backend_test_zmtp_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 tests_unit_backend_test_zmtp_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_zmtp
 
+check_PROGRAMS += tests/unit/backend/test_door
+tests_unit_backend_test_door_SOURCES = tests/unit/backend/test_door.c
+tests_unit_backend_test_door_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
+tests_unit_backend_test_door_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_door
+
 check_PROGRAMS += tests/unit/backend/test_loader
 tests_unit_backend_test_loader_SOURCES = tests/unit/backend/test_loader.c
 tests_unit_backend_test_loader_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

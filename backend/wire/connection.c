@@ -210,10 +210,16 @@ static enum ws_connection_result read_on(struct ws_connection *k, uint64_t until
                                            : WS_CONNECTION_EMPTY;
     ws_account_release(charged, WS_RESOURCE_QUEUED_BYTES, WS_DOOR_READ_BYTES);
     ws_account_unref(charged);
-    if (n && r != WS_CONNECTION_END &&
+    if (n && (r == WS_CONNECTION_MORE || r == WS_CONNECTION_EMPTY) &&
         (ws_account_charge(k->account, WS_RESOURCE_QUEUED_BYTES, n) || !keep(k, p, n)))
         return WS_CONNECTION_END;
     return r;
+}
+
+void ws_connection_stop_reading(struct ws_connection *k)
+{
+    ws_zmtp_deinit(&k->zmtp);
+    drop_left(k);
 }
 
 /* Whoever is told why it is closed out can fetch that before the end. */
@@ -232,6 +238,8 @@ enum ws_connection_result ws_connection_serve(struct ws_connection *k)
     enum ws_connection_result r = WS_CONNECTION_EMPTY;
     if (k->end_ns)
         return discard(k);
+    if (!wanted(k))
+        return WS_CONNECTION_MORE;
     if (k->more)
         r = take_left(k, until_ns);
     while (r == WS_CONNECTION_EMPTY && k->readable) {

@@ -51,6 +51,8 @@ enum ws_connection_result {
 
 /* Reads and handles what there is, up to a bound. */
 enum ws_connection_result ws_connection_serve(struct ws_connection *k);
+/* Gives up what came and is not handled. What comes from now on is thrown away. */
+void ws_connection_stop_reading(struct ws_connection *k);
 /* Sends what waits, as far as it goes. Return: nothing is left. */
 bool ws_connection_flush(struct ws_connection *k);
 /* As ws_transport.send. */

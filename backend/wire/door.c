@@ -114,6 +114,7 @@ static void close_out(struct ws_connection *k)
     forget(k);
     k->door->options.ops.ended(k->door->options.ops.arg, &k->peer);
     k->end_ns = ws_clock_ns() + CLOSE_OUT_NS;
+    ws_connection_stop_reading(k);
     if (ws_connection_flush(k))
         shutdown(k->fd, SHUT_WR);
     look_within(k->door, CLOSE_OUT_NS);
@@ -236,41 +237,43 @@ static void open_reserve(struct ws_door *d)
         d->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* No descriptor is left for the connection that waits. */
-static void refuse_one(struct ws_door *d, struct ws_door_listener *l)
+/* No descriptor is left. Whether a connection waits shows only with one, so the reserve is used:
+ * what comes has it, if somebody leaves room, and is closed otherwise. */
+static void accept_by_reserve(struct ws_door *d, struct ws_door_listener *l)
 {
-    if (d->reserve_fd >= 0) {
+    struct sockaddr_storage from;
+    socklen_t n = sizeof(from);
+    if (d->reserve_fd >= 0)
         close(d->reserve_fd);
-        d->reserve_fd = -1;
-        int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
-            close(fd);
-        open_reserve(d);
+    d->reserve_fd = -1;
+    int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0 && make_room(d, NULL)) {
+        enter(d, fd, l->local, &from, n);
+    } else if (fd >= 0) {
+        close(fd);
+        if (ws_door_may_say(d))
+            ws_log(WS_ERROR, "door: no descriptor left for a new connection; raise the limit of "
+                             "open files (ulimit -n)");
+    } else if (errno == EAGAIN) {
+        l->more = false;
     }
+    open_reserve(d);
     if (d->reserve_fd < 0)
         d->accept_ns = ws_clock_ns() + NO_DESCRIPTOR_NS;
-    if (ws_door_may_say(d))
-        ws_log(WS_ERROR, "door: no descriptor left for a new connection; raise the limit of open "
-                         "files (ulimit -n)");
 }
 
 static void accept_some(struct ws_door *d, struct ws_door_listener *l)
 {
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_PER_TURN && l->more && !d->accept_ns; i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof(from);
         int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
+        if (fd >= 0)
             enter(d, fd, l->local, &from, n);
-        } else if (errno == EMFILE || errno == ENFILE) {
-            if (!make_room(d, NULL))
-                refuse_one(d, l);
-            if (d->accept_ns)
-                return;
-        } else if (errno == EAGAIN) {
+        else if (errno == EMFILE || errno == ENFILE)
+            accept_by_reserve(d, l);
+        else if (errno == EAGAIN)
             l->more = false;
-            return;
-        }
     }
 }
 
