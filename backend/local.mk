@@ -157,6 +157,8 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/run.h \
 	backend/scheduling/spans.c \
 	backend/scheduling/spans.h \
+	backend/wire/accept.c \
+	backend/wire/accept.h \
 	backend/wire/commands.c \
 	backend/wire/commands.h \
 	backend/wire/connection.c \

@@ -256,7 +256,7 @@ static void meet(struct ws_server *s, const struct ws_message *msg, const Ws__He
                                 .has_cred = info.has_uid && info.pid,
                                 .pid = info.pid ? info.pid : h->pid,
                                 .uid = info.has_uid ? info.uid : UINT32_MAX,
-                                .local = h->local && info.ipc && s->handoff.fd >= 0};
+                                .local = h->local && info.ipc && s->handoff.epoll_fd >= 0};
     clean_copy(ret->exe, sizeof(ret->exe), h->exe[0] ? h->exe : h->comm);
     clean_copy(ret->name, sizeof(ret->name), h->task);
     ws_newcomer_recognise(s, h, ret);

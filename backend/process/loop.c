@@ -312,8 +312,9 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         int timeout = poll_timeout(l, ws_server_turn(l->server));
         if (finished(l, o))
             break;
-        int door_ms = ws_door_timeout_ms(l->door);
-        int n = poll(p, N_POLL, sooner(timeout, door_ms));
+        int door_ms = ws_door_timeout_ms(l->door),
+            side_ms = ws_server_handoff_timeout_ms(l->server);
+        int n = poll(p, N_POLL, sooner(timeout, sooner(door_ms, side_ms)));
         if (n < 0) {
             if (errno == EINTR)
                 continue;
@@ -326,7 +327,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             on_signal(l, o);
         if (p[POLL_DOOR].revents || !door_ms || !n)
             ws_door_turn(l->door);
-        if (p[POLL_SIDE].revents)
+        if (p[POLL_SIDE].revents || !side_ms)
             ws_server_handoff_turn(l->server);
         if (p[POLL_METRICS].revents)
             ws_metrics_turn(l->metrics, l->server);

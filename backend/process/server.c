@@ -95,7 +95,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (n_devices > 1 && devices[n_devices - 1]->spec.host)
         s->n_visible--;
     s->stats.start_ns = ws_clock_ns();
-    s->handoff.fd = s->handoff.epoll_fd = -1;
+    s->handoff.epoll_fd = s->handoff.accept.fd = s->handoff.accept.reserve_fd = -1;
     s->arena.limit_bytes = WS_MESSAGE_ARENA_BYTES;
     ws_list_init(&s->clients.all);
     ws_list_init(&s->clients.dropped);
@@ -110,6 +110,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->queues.waiting);
     ws_list_init(&s->queues.gated_go);
     ws_list_init(&s->handoff.conns);
+    ws_list_init(&s->handoff.unbound);
     ws_list_init(&s->handoff.rung);
     for (uint32_t i = 0; i < n_devices; i++) {
         s->gpus[i].server = s;

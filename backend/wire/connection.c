@@ -80,7 +80,7 @@ static bool allows(void *arg, const uint8_t key[WS_CURVE_KEY_BYTES])
 
 static void log_wrong(const struct ws_connection *k)
 {
-    if (k->zmtp.refused || !ws_door_may_say(k->door))
+    if (k->zmtp.refused || !ws_accept_may_say())
         return;
     if (k->local)
         ws_log(WS_INFO, "door: closed uid=%u pid=%u: %s", k->uid, k->pid, k->zmtp.why);

@@ -9,13 +9,12 @@
  *
  * A connection that has not said hello is the first to go: when its account may have no more
  * connections the oldest of those that it has leaves room, and when the process has no descriptor
- * left the oldest one of whoever has the most connections. If nobody can go, the new one is
- * accepted by a descriptor held in reserve, and closed at once. */
+ * left the oldest one of whoever has the most connections. If nobody can go, the new one is closed
+ * at once (wire/accept.c). */
 #include "backend/wire/door.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -32,15 +31,14 @@
 #include "base/log.h"
 #include "base/macros.h"
 
-enum { EVENTS = 128, ACCEPTS_PER_TURN = 16, LINGER_MS = 500, NO_ROOM_RETRY_MS = 5 };
-#define CLIENTS_NS       (500 * WS_NS_PER_US) /* of a turn, for clients */
-#define STRANGERS_NS     (250 * WS_NS_PER_US) /* …and for those who have not said hello */
-#define LOOK_NS          WS_NS_PER_S
-#define INTRODUCTION_NS  (5 * WS_NS_PER_S)  /* as long may the handshake take */
-#define SILENT_NS        (60 * WS_NS_PER_S) /* …and silence without a hello */
-#define NO_ROOM_NS       (10 * WS_NS_PER_S)
-#define CLOSE_OUT_NS     WS_NS_PER_S
-#define NO_DESCRIPTOR_NS (100 * WS_NS_PER_MS)
+enum { EVENTS = 128, LINGER_MS = 500, NO_ROOM_RETRY_MS = 5 };
+#define CLIENTS_NS      (500 * WS_NS_PER_US) /* of a turn, for clients */
+#define STRANGERS_NS    (250 * WS_NS_PER_US) /* …and for those who have not said hello */
+#define LOOK_NS         WS_NS_PER_S
+#define INTRODUCTION_NS (5 * WS_NS_PER_S)  /* as long may the handshake take */
+#define SILENT_NS       (60 * WS_NS_PER_S) /* …and silence without a hello */
+#define NO_ROOM_NS      (10 * WS_NS_PER_S)
+#define CLOSE_OUT_NS    WS_NS_PER_S
 
 /* ---- who is there ---- */
 
@@ -58,15 +56,6 @@ static struct ws_connection *find(struct ws_door *d, const struct ws_peer *p)
 bool ws_door_known(const struct ws_connection *k)
 {
     return k->door->options.ops.known(k->door->options.ops.arg, &k->peer);
-}
-
-bool ws_door_may_say(struct ws_door *d)
-{
-    uint64_t now = ws_clock_ns();
-    if (d->said_ns && now - d->said_ns < WS_NS_PER_S)
-        return false;
-    d->said_ns = now;
-    return true;
 }
 
 /* It can be read, in its turn. */
@@ -143,46 +132,12 @@ static struct ws_connection *oldest_stranger(struct ws_door *d, const struct ws_
     return found;
 }
 
-static bool make_room(struct ws_door *d, const struct ws_account *a)
+static bool make_room(void *arg, const struct ws_account *a)
 {
-    struct ws_connection *k = oldest_stranger(d, a);
+    struct ws_connection *k = oldest_stranger(arg, a);
     if (k)
         end(k);
     return k != NULL;
-}
-
-static void say_refused(struct ws_door *d, const struct ws_account *a, enum ws_resource r,
-                        uint64_t n)
-{
-    char text[256];
-    if (ws_door_may_say(d))
-        ws_log(WS_WARN, "door: refused: %s", ws_account_refusal(a, r, n, text, sizeof(text)));
-}
-
-/* Takes the account @a, and the charge for a connection with it. */
-static bool charge(struct ws_door *d, struct ws_account *a)
-{
-    if (!a)
-        return false;
-    if (!ws_account_charge(a, WS_RESOURCE_CONNECTIONS, 1) ||
-        (make_room(d, a) && !ws_account_charge(a, WS_RESOURCE_CONNECTIONS, 1)))
-        return true;
-    say_refused(d, a, WS_RESOURCE_CONNECTIONS, 1);
-    ws_account_unref(a);
-    return false;
-}
-
-/* The user of the process at the other end, as the kernel knows him. */
-static struct ws_account *account_of(struct ws_door *d, int fd, bool local,
-                                     const struct sockaddr_storage *from, socklen_t n_from,
-                                     struct ucred *ret)
-{
-    socklen_t n = sizeof(*ret);
-    if (!local)
-        return ws_account_of_address(d->options.accounts, (const struct sockaddr *)from, n_from);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &n))
-        *ret = (struct ucred){.uid = WS_ACCOUNT_NO_UID};
-    return ws_account_of_user(d->options.accounts, ret->uid);
 }
 
 static void name_address(struct ws_connection *k, const struct sockaddr_storage *from)
@@ -196,34 +151,29 @@ static void name_address(struct ws_connection *k, const struct sockaddr_storage 
     snprintf(k->address, sizeof(k->address), "%s", text);
 }
 
-static void enter(struct ws_door *d, int fd, bool local, const struct sockaddr_storage *from,
-                  socklen_t n_from)
+static void enter(void *arg, const struct ws_newly_accepted *n)
 {
+    struct ws_door *d = arg;
     int on = 1;
-    struct ucred cred = {0};
-    struct ws_account *a = account_of(d, fd, local, from, n_from, &cred);
-    if (!charge(d, a)) {
-        close(fd);
-        return;
-    }
-    struct ws_connection *k = ws_connection_new(d, fd, a, local);
+    bool local = n->from.ss_family == AF_UNIX;
+    struct ws_connection *k = ws_connection_new(d, n->fd, n->account, local);
     if (!k)
         return;
     k->source = WS_DOOR_CONNECTION;
     k->peer.id = ++d->last_id;
     if (local) {
-        k->has_uid = cred.uid != WS_ACCOUNT_NO_UID;
-        k->uid = cred.uid;
-        k->pid = (uint32_t)cred.pid;
+        k->has_uid = n->cred.uid != WS_ACCOUNT_NO_UID;
+        k->uid = n->cred.uid;
+        k->pid = (uint32_t)n->cred.pid;
     } else {
-        name_address(k, from);
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        name_address(k, &n->from);
+        (void)setsockopt(n->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = k};
     ws_list_append(&d->all, &k->node);
     HASH_ADD(hh, d->by_peer, peer.id, sizeof(k->peer.id), k);
     d->n++;
-    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
+    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
         end(k);
         return;
     }
@@ -231,70 +181,30 @@ static void enter(struct ws_door *d, int fd, bool local, const struct sockaddr_s
     (void)ws_connection_flush(k);
 }
 
-static void open_reserve(struct ws_door *d)
+static struct ws_accept_ops accept_ops(struct ws_door *d)
 {
-    if (d->reserve_fd < 0)
-        d->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-/* No descriptor is left. Whether a connection waits shows only with one, so the reserve is used:
- * what comes has it, if somebody leaves room, and is closed otherwise. */
-static void accept_by_reserve(struct ws_door *d, struct ws_door_listener *l)
-{
-    struct sockaddr_storage from;
-    socklen_t n = sizeof(from);
-    if (d->reserve_fd >= 0)
-        close(d->reserve_fd);
-    d->reserve_fd = -1;
-    int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0 && make_room(d, NULL)) {
-        enter(d, fd, l->local, &from, n);
-    } else if (fd >= 0) {
-        close(fd);
-        if (ws_door_may_say(d))
-            ws_log(WS_ERROR, "door: no descriptor left for a new connection; raise the limit of "
-                             "open files (ulimit -n)");
-    } else if (errno == EAGAIN) {
-        l->more = false;
-    }
-    open_reserve(d);
-    if (d->reserve_fd < 0)
-        d->accept_ns = ws_clock_ns() + NO_DESCRIPTOR_NS;
-}
-
-static void accept_some(struct ws_door *d, struct ws_door_listener *l)
-{
-    for (int i = 0; i < ACCEPTS_PER_TURN && l->more && !d->accept_ns; i++) {
-        struct sockaddr_storage from;
-        socklen_t n = sizeof(from);
-        int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0)
-            enter(d, fd, l->local, &from, n);
-        else if (errno == EMFILE || errno == ENFILE)
-            accept_by_reserve(d, l);
-        else if (errno == EAGAIN)
-            l->more = false;
-    }
+    return (struct ws_accept_ops){d, d->options.accounts, enter, make_room};
 }
 
 bool ws_door_admit(struct ws_connection *k, const uint8_t key[WS_CURVE_KEY_BYTES])
 {
     struct ws_door *d = k->door;
+    struct ws_accept_ops ops = accept_ops(d);
     const struct ws_allowed *w = ws_access_allows(d->options.access, key);
     size_t waits = k->n_left + k->n_queue;
     if (!w) {
         char text[WS_CURVE_TEXT_BYTES];
         ws_curve_encode(text, key);
-        if (ws_door_may_say(d))
+        if (ws_accept_may_say())
             ws_log(WS_WARN, "door: refused address=%s key=%s: not in curve_clients", k->address,
                    text);
         return false;
     }
     struct ws_account *a = ws_account_of_user(d->options.accounts, w->uid);
-    if (!charge(d, a))
+    if (!ws_accept_charge(&ops, a))
         return false;
     if (ws_account_charge(a, WS_RESOURCE_QUEUED_BYTES, waits)) {
-        say_refused(d, a, WS_RESOURCE_QUEUED_BYTES, waits);
+        ws_accept_say_refused(a, WS_RESOURCE_QUEUED_BYTES, waits);
         ws_account_release(a, WS_RESOURCE_CONNECTIONS, 1);
         ws_account_unref(a);
         return false;
@@ -314,7 +224,7 @@ static void on_event(const struct epoll_event *e)
 {
     enum ws_door_source *source = e->data.ptr;
     if (*source == WS_DOOR_LISTENER) {
-        WS_CONTAINER_OF(source, struct ws_door_listener, source)->more = true;
+        WS_CONTAINER_OF(source, struct ws_door_listener, source)->accept.more = true;
         return;
     }
     struct ws_connection *k = WS_CONTAINER_OF(source, struct ws_connection, source);
@@ -396,7 +306,7 @@ static const char *overdue(struct ws_connection *k, uint64_t now, bool known)
     if (!known && now - k->heard_ns >= SILENT_NS)
         return "it says nothing";
     if (k->no_room_ns && now - k->no_room_ns >= NO_ROOM_NS) {
-        say_refused(k->door, k->account, WS_RESOURCE_QUEUED_BYTES, k->no_room_bytes);
+        ws_accept_say_refused(k->account, WS_RESOURCE_QUEUED_BYTES, k->no_room_bytes);
         return "there is no room for its messages";
     }
     return !k->local && is_silent(k, now) ? "it does not answer any more" : NULL;
@@ -414,7 +324,7 @@ static void look_through(struct ws_door *d)
         bool known = ws_door_known(k);
         const char *why = overdue(k, now, known);
         if (why) {
-            if (*why && ws_door_may_say(d))
+            if (*why && ws_accept_may_say())
                 ws_log(WS_INFO, "door: closed %s: %s", ws_account_name(k->account), why);
             end(k);
         } else if (!known || !k->local || k->no_room_ns || k->end_ns) {
@@ -428,13 +338,8 @@ void ws_door_turn(struct ws_door *d)
     take_events(d);
     serve_all(&d->ready, CLIENTS_NS);
     serve_all(&d->ready_new, STRANGERS_NS);
-    if (d->accept_ns && ws_clock_ns() >= d->accept_ns) {
-        d->accept_ns = 0;
-        open_reserve(d);
-    }
-    for (unsigned i = 0; i < d->n_listeners && !d->accept_ns; i++)
-        if (d->listeners[i].more)
-            accept_some(d, &d->listeners[i]);
+    for (unsigned i = 0; i < d->n_listeners; i++)
+        ws_accept_turn(&d->listeners[i].accept);
     look_through(d);
 }
 
@@ -458,18 +363,21 @@ static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, boo
     return false;
 }
 
+/* -1: never */
+static int sooner(int a_ms, int b_ms)
+{
+    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
+}
+
 int ws_door_timeout_ms(const struct ws_door *d)
 {
     bool waits = false;
-    int ms = d->look_ns ? ms_until(d->look_ns) : -1;
-    for (unsigned i = 0; i < d->n_listeners; i++)
-        if (d->listeners[i].more && !d->accept_ns)
-            return 0;
     if (any_wanted(d, &d->ready, &waits) || any_wanted(d, &d->ready_new, &waits))
         return 0;
-    if (d->accept_ns)
-        ms = ms_until(d->accept_ns);
-    return waits && (ms < 0 || ms > NO_ROOM_RETRY_MS) ? NO_ROOM_RETRY_MS : ms;
+    int ms = sooner(d->look_ns ? ms_until(d->look_ns) : -1, waits ? NO_ROOM_RETRY_MS : -1);
+    for (unsigned i = 0; i < d->n_listeners; i++)
+        ms = sooner(ms, ws_accept_timeout_ms(&d->listeners[i].accept));
+    return ms;
 }
 
 /* ---- the transport ---- */
@@ -519,12 +427,10 @@ int ws_door_new(struct ws_door **ret, const struct ws_door_options *o)
     if (!d)
         return ws_raise(-ENOMEM);
     d->options = *o;
-    d->reserve_fd = -1;
     ws_list_init(&d->all);
     ws_list_init(&d->ready);
     ws_list_init(&d->ready_new);
     d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    open_reserve(d);
     int r = d->epoll_fd < 0 ? -errno : ws_curve_init();
     if (!r && o->curve_secret[0])
         r = ws_curve_server_init(&d->keys, o->curve_secret);
@@ -544,7 +450,9 @@ int ws_door_listen(struct ws_door *d, int fd, bool local)
         close(fd);
         return ws_raise(-ENOSPC);
     }
-    *l = (struct ws_door_listener){.source = WS_DOOR_LISTENER, .fd = fd, .local = local};
+    struct ws_accept_ops ops = accept_ops(d);
+    l->source = WS_DOOR_LISTENER;
+    ws_accept_init(&l->accept, fd, local, &ops);
     d->n_listeners++;
     return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? ws_raise(-errno) : 0;
 }
@@ -573,9 +481,7 @@ struct ws_door *ws_door_free(struct ws_door *d)
         free_connection(k);
     }
     for (unsigned i = 0; i < d->n_listeners; i++)
-        close(d->listeners[i].fd);
-    if (d->reserve_fd >= 0)
-        close(d->reserve_fd);
+        ws_accept_deinit(&d->listeners[i].accept);
     if (d->epoll_fd >= 0)
         close(d->epoll_fd);
     ws_curve_server_deinit(&d->keys);

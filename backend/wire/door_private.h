@@ -3,6 +3,7 @@
 #ifndef WS_BACKEND_WIRE_DOOR_PRIVATE_H
 #define WS_BACKEND_WIRE_DOOR_PRIVATE_H
 
+#include "backend/wire/accept.h"
 #include "backend/wire/curve.h"
 #include "backend/wire/door.h"
 #include "base/list.h"
@@ -14,15 +15,12 @@ enum ws_door_source { WS_DOOR_LISTENER, WS_DOOR_CONNECTION };
 
 struct ws_door_listener {
     enum ws_door_source source; /* first: what an event points at */
-    int fd;
-    bool local;
-    bool more; /* connections may wait there */
+    struct ws_accept accept;
 };
 struct ws_door {
     struct ws_door_options options;
     struct ws_curve_server keys;
     int epoll_fd;
-    int reserve_fd; /* given up to close a connection when no descriptor is left; -1: none */
     struct ws_door_listener listeners[WS_DOOR_LISTENERS_MAX];
     unsigned n_listeners;
     struct ws_list all;              /* oldest first */
@@ -30,9 +28,7 @@ struct ws_door {
     struct ws_connection *by_peer, *last;
     uint64_t last_id;
     uint32_t n;
-    uint64_t accept_ns;                /* not before; 0: at once */
     uint64_t look_ns;                  /* when they are looked through next; 0: never */
-    uint64_t said_ns;                  /* when a refusal was logged last */
     uint8_t bytes[WS_DOOR_READ_BYTES]; /* what was read last, of any connection */
 };
 
@@ -41,8 +37,6 @@ bool ws_door_known(const struct ws_connection *k);
 /* Puts a connection over tcp on the account of the user whose key that is. Return: false: it is
  * nobody's, or the user may have no more connections. */
 bool ws_door_admit(struct ws_connection *k, const uint8_t key[WS_CURVE_KEY_BYTES]);
-/* Whether something may be logged of connections, which anybody can provoke: once a second. */
-bool ws_door_may_say(struct ws_door *d);
 /* From now on ws_connection_flush() is called when there is room again, or not any more. */
 void ws_door_await_writable(struct ws_connection *k, bool await);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The handoff socket. Each local client holds one connection to it, on which it asks for
  * segments and other descriptors; when the connection ends, the client leaves. All descriptors
- * are in one epoll descriptor, which the loop polls. A connection that has not named its client
- * after a while is closed, and so is one whose answer does not fit its socket buffer, because its
- * client does not read. */
+ * are in one epoll descriptor, which the loop polls. Each connection is on the account of its user
+ * from the start. One that has not named its client after a while is closed, and leaves room before
+ * that when its user may have no more connections or no descriptor is left. So is one whose answer
+ * does not fit its socket buffer, because its client does not read. */
 #include "backend/backend.h"
 #include "backend/wire/handoff.h"
 #include "backend/client/object.h"
@@ -21,26 +22,31 @@
 #include "protocol/handoff.h"
 
 #define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
-enum { UNBOUND_MAX = 256, EVENTS = 64 };
+enum { EVENTS = 64, REQUESTS_PER_TURN = 16 };
 
 struct ws_handoff_conn {
     enum ws_handoff_source source;
     int fd;
-    struct ws_client *client; /* NULL: no hello yet */
+    struct ws_account *account; /* charged with it */
+    struct ws_client *client;   /* NULL: no hello yet */
     uint64_t since_ns;
-    struct ws_list node; /* server->handoff.conns: oldest first */
+    struct ws_list node; /* server->handoff.conns, or .unbound: oldest first */
 };
+
+static void enter(void *arg, const struct ws_newly_accepted *n);
+static bool make_room(void *arg, const struct ws_account *a);
 
 /* @fd: taken */
 static int handoff_begin(struct ws_server *s, const char *path, int fd)
 {
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
-    s->handoff.fd = fd;
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+    ws_accept_init(&s->handoff.accept, fd, true,
+                   &(struct ws_accept_ops){s, s->accounts, enter, make_room});
     snprintf(s->handoff.path, sizeof(s->handoff.path), "%s", path);
     s->handoff.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->handoff.epoll_fd < 0)
         return ws_raise(-errno);
-    return epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, s->handoff.fd, &e) ? ws_raise(-errno) : 0;
+    return epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e) ? ws_raise(-errno) : 0;
 }
 
 int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
@@ -62,81 +68,89 @@ int ws_server_handoff_fd(const struct ws_server *s)
     return s->handoff.epoll_fd;
 }
 
+int ws_server_handoff_timeout_ms(const struct ws_server *s)
+{
+    return ws_accept_timeout_ms(&s->handoff.accept);
+}
+
 void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
 {
     if (k->client)
         k->client->wire.handoff = NULL;
     ws_list_remove(&k->node);
     close(k->fd);
+    ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    ws_account_unref(k->account);
     free(k);
+}
+
+static void close_all(struct ws_server *s, struct ws_list *list)
+{
+    while (!ws_list_empty(list))
+        ws_handoff_close(s, ws_list_entry(list->next, struct ws_handoff_conn, node));
 }
 
 void ws_handoff_end(struct ws_server *s)
 {
-    while (!ws_list_empty(&s->handoff.conns))
-        ws_handoff_close(s, ws_list_entry(s->handoff.conns.next, struct ws_handoff_conn, node));
-    if (s->handoff.fd >= 0) {
-        close(s->handoff.fd);
-        if (!s->handoff.passed)
-            unlink(s->handoff.path);
-    }
+    close_all(s, &s->handoff.conns);
+    close_all(s, &s->handoff.unbound);
+    if (s->handoff.accept.fd >= 0 && !s->handoff.passed)
+        unlink(s->handoff.path);
+    ws_accept_deinit(&s->handoff.accept);
     if (s->handoff.epoll_fd >= 0)
         close(s->handoff.epoll_fd);
-    s->handoff.fd = s->handoff.epoll_fd = -1;
+    s->handoff.epoll_fd = -1;
 }
 
-/* Closes who has not said hello in time; with @make_room, the oldest of them in any case.
- * Return: one was closed. */
-static bool prune(struct ws_server *s, bool make_room)
+/* Closes who has not said hello in time. */
+static void prune(struct ws_server *s)
 {
     uint64_t now = ws_clock_ns();
-    bool any = false;
-    ws_list_for_each_safe (n, &s->handoff.conns) {
+    ws_list_for_each_safe (n, &s->handoff.unbound) {
         struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
-        if (k->client || (now - k->since_ns < UNBOUND_MAX_NS && !make_room))
-            continue;
-        ws_handoff_close(s, k);
-        make_room = false;
-        any = true;
-    }
-    return any;
-}
-
-static uint32_t n_unbound(struct ws_server *s)
-{
-    uint32_t n = 0;
-    ws_list_for_each (it, &s->handoff.conns)
-        n += !ws_list_entry(it, struct ws_handoff_conn, node)->client;
-    return n;
-}
-
-static void accept_all(struct ws_server *s)
-{
-    for (;;) {
-        int fd = accept4(s->handoff.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && prune(s, true))
-            continue;
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE) {
-                ws_log(WS_ERROR, "side: no descriptor left for a new client; raise the limit of "
-                                 "open files (ulimit -n)");
-                usleep(10000); /* the listener stays readable; do not spin on it */
-            }
+        if (now - k->since_ns < UNBOUND_MAX_NS)
             return;
-        }
-        prune(s, n_unbound(s) >= UNBOUND_MAX);
-        struct ws_handoff_conn *k = ws_alloc(sizeof(*k));
-        struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
-        if (!k || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
-            close(fd);
-            free(k);
-            continue;
-        }
-        k->source = WS_HANDOFF_SOURCE_CONN;
-        k->fd = fd;
-        k->since_ns = ws_clock_ns();
-        ws_list_append(&s->handoff.conns, &k->node);
+        ws_handoff_close(s, k);
     }
+}
+
+static bool make_room(void *arg, const struct ws_account *a)
+{
+    struct ws_server *s = arg;
+    struct ws_handoff_conn *found = NULL;
+    uint64_t most = 0;
+    ws_list_for_each (n, &s->handoff.unbound) {
+        struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
+        uint64_t has = ws_account_used(k->account, WS_RESOURCE_CONNECTIONS);
+        if (a ? k->account != a : has <= most)
+            continue;
+        found = k;
+        most = has;
+        if (a)
+            break;
+    }
+    if (found)
+        ws_handoff_close(s, found);
+    return found != NULL;
+}
+
+static void enter(void *arg, const struct ws_newly_accepted *n)
+{
+    struct ws_server *s = arg;
+    struct ws_handoff_conn *k = ws_alloc(sizeof(*k));
+    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
+    if (!k || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
+        close(n->fd);
+        ws_account_release(n->account, WS_RESOURCE_CONNECTIONS, 1);
+        ws_account_unref(n->account);
+        free(k);
+        return;
+    }
+    k->source = WS_HANDOFF_SOURCE_CONN;
+    k->fd = n->fd;
+    k->account = n->account;
+    k->since_ns = ws_clock_ns();
+    ws_list_append(&s->handoff.unbound, &k->node);
 }
 
 static bool same_token(const uint8_t *a, const uint8_t *b)
@@ -158,6 +172,8 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
             c->wire.handoff = k;
             c->wire.had_handoff = true;
             k->client = c;
+            ws_list_remove(&k->node);
+            ws_list_append(&s->handoff.conns, &k->node);
             return WS__ERROR__OK;
         }
     }
@@ -222,7 +238,7 @@ static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
 static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
 {
     struct ws_handoff_request q;
-    for (;;) {
+    for (int i = 0; i < REQUESTS_PER_TURN; i++) { /* the rest stays readable */
         int came = -1;
         ssize_t n = ws_packet_recv(k->fd, &q, sizeof(q), &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
@@ -233,6 +249,7 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
         if (!good)
             return false;
     }
+    return true;
 }
 
 void ws_handoff_turn(struct ws_server *s)
@@ -245,9 +262,8 @@ void ws_handoff_turn(struct ws_server *s)
         struct ws_handoff_conn *k =
             events[i].data.ptr; /* or an export: both begin with their source */
         if (!k) {
-            /* may close connections that are not bound: their events of this round are void */
-            accept_all(s);
-            break;
+            s->handoff.accept.more = true;
+            continue;
         }
         if (k->source == WS_HANDOFF_SOURCE_EXPORT) {
             ws_export_closed(events[i].data.ptr);
@@ -263,4 +279,6 @@ void ws_handoff_turn(struct ws_server *s)
             ws_client_leave(k->client, "end of its handoff connection");
         ws_handoff_close(s, k);
     }
+    prune(s);
+    ws_accept_turn(&s->handoff.accept);
 }

@@ -5,6 +5,7 @@
 #define WS_BACKEND_WIRE_HANDOFF_H
 
 #include "backend/client/client.h"
+#include "backend/wire/accept.h"
 #include "protocol/ring.h"
 
 struct ws_client_ring;
@@ -19,9 +20,10 @@ struct ws_client_wire {
     bool seq_known;
 };
 struct ws_server_handoff {
-    struct ws_list conns;
-    int fd, epoll_fd; /* the listener; all descriptors */
-    bool passed;      /* the listener is the service manager's: its file is not ours to remove */
+    struct ws_list conns, unbound; /* of clients; of those that have not named one yet */
+    struct ws_accept accept;
+    int epoll_fd; /* of all descriptors; -1: there is no handoff socket */
+    bool passed;  /* the listener is the service manager's: its file is not ours to remove */
     char path[108];
     struct ws_list rung; /* rings that were signalled */
     uint8_t ring_message[WS_RING_MESSAGE_BYTES];
@@ -33,6 +35,8 @@ WS_MUST_CHECK int ws_server_handoff_listen(struct ws_server *s, const char *path
 /* The same on a listener that was passed, whose file is left alone; @fd is taken. */
 WS_MUST_CHECK int ws_server_handoff_adopt(struct ws_server *s, const char *path, int fd);
 int ws_server_handoff_fd(const struct ws_server *s);
+/* ms after which a turn is due even if it is not readable, or -1. */
+int ws_server_handoff_timeout_ms(const struct ws_server *s);
 
 void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k);
 void ws_handoff_end(struct ws_server *s);

@@ -244,6 +244,41 @@ static void test_lost_with_a_message_in_the_ring(void **state)
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
 
+/* ---- floods of the handoff socket ---- */
+
+/* Three hundred connect behind a client that has said its hello already, and say nothing. */
+static void test_handoff_flood(void **state)
+{
+    struct fixture *f = *state;
+    struct wss *w = f->w;
+    enum { N = 300, MAY_HAVE = 16 };
+    int fds[N];
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_HELLO};
+    struct ws_handoff_reply a = {.error = WS__ERROR__INTERNAL};
+    w->config.limits.pool[WS_RESOURCE_CONNECTIONS] = 2 * MAY_HAVE;
+    hello_local(f, 0);
+    memcpy(q.token, client(f, 0)->wire.token, sizeof(q.token));
+    f->side = ws_handoff_connect(f->path);
+    assert_true(f->side >= 0);
+    assert_int_equal(ws_packet_send(f->side, &q, sizeof(q), -1, 0), 0);
+    for (int i = 0; i < N; i++) {
+        fds[i] = ws_handoff_connect(f->path);
+        assert_true(fds[i] >= 0);
+    }
+    for (int i = 0; i < N; i++) {
+        ws_server_handoff_turn(w->server);
+        assert_true(ws_accounts_used(w->server->accounts, WS_RESOURCE_CONNECTIONS) <= MAY_HAVE);
+    }
+    assert_int_equal(ws_packet_recv(f->side, &a, sizeof(a), NULL, MSG_DONTWAIT), sizeof(a));
+    assert_int_equal(a.error, WS__ERROR__OK);
+    assert_true(is_quiet(f));
+    assert_int_equal(ws_server_handoff_timeout_ms(w->server), -1);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    ws_server_handoff_turn(w->server);
+    assert_int_equal(ws_accounts_used(w->server->accounts, WS_RESOURCE_CONNECTIONS), 1);
+}
+
 /* ---- seats ---- */
 
 static void test_the_seat_of_a_lost_client_is_free(void **state)
@@ -289,6 +324,7 @@ int main(int argc, char **argv)
         T(test_leaving_is_dropped_in_time),
         T(test_ring_ends_before_the_last_messages),
         T(test_lost_with_a_message_in_the_ring),
+        T(test_handoff_flood),
         T(test_the_seat_of_a_lost_client_is_free),
         T(test_the_users_seat_of_a_lost_client_is_free),
     };
