@@ -105,6 +105,8 @@ backend_libbackend_a_SOURCES = \
 	backend/process/notify.h \
 	backend/process/paths.c \
 	backend/process/paths.h \
+	backend/process/probe.c \
+	backend/process/probe.h \
 	backend/process/real.c \
 	backend/process/real.h \
 	backend/process/real_status.c \

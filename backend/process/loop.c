@@ -21,6 +21,7 @@
 #include "backend/process/metrics.h"
 #include "backend/process/notify.h"
 #include "backend/process/paths.h"
+#include "backend/process/probe.h"
 #include "backend/process/server.h"
 #include "backend/wire/door.h"
 #include "base/clock.h"
@@ -28,7 +29,8 @@
 #include "base/log.h"
 #include "protocol/handoff.h"
 
-enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, N_POLL };
+enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, POLL_PROBE, N_POLL };
+#define PROBE_RETRY_NS (100 * WS_NS_PER_MS)
 
 struct endpoint {
     const char *name;
@@ -46,6 +48,7 @@ struct loop {
     struct ws_metrics *metrics; /* NULL: off */
     int signal_fd;
     uint64_t watchdog_ns, watchdog_next_ns; /* 0: nobody watches */
+    struct ws_probe probe;                  /* of the first ipc endpoint */
     bool draining, stop;
     uint64_t drain_until_ns;
 };
@@ -281,13 +284,34 @@ static int poll_timeout(const struct loop *l, int server_ms)
     return ms;
 }
 
-static void feed_watchdog(struct loop *l)
+static void feed_watchdog(struct loop *l, uint64_t now)
 {
-    uint64_t now = l->watchdog_ns ? ws_clock_ns() : 0;
-    if (!l->watchdog_ns || now < l->watchdog_next_ns)
-        return;
     ws_notify("WATCHDOG=1");
     l->watchdog_next_ns = now + l->watchdog_ns;
+}
+
+/* The watchdog is fed when a request of our own was answered. Where there is no ipc endpoint, it is
+ * fed because the loop turns. */
+static void watch(struct loop *l)
+{
+    uint64_t now = l->watchdog_ns ? ws_clock_ns() : 0;
+    if (!l->watchdog_ns)
+        return;
+    if (ws_probe_answered(&l->probe))
+        feed_watchdog(l, now);
+    else if (now >= l->watchdog_next_ns && !l->probe.path)
+        feed_watchdog(l, now);
+    else if (now >= l->watchdog_next_ns) /* waits for the answer, or tries again */
+        l->watchdog_next_ns = now + (ws_probe_ask(&l->probe) ? PROBE_RETRY_NS : l->watchdog_ns);
+}
+
+static void open_probe(struct loop *l)
+{
+    const char *path = NULL;
+    for (unsigned i = l->n_endpoints; i--;)
+        path = l->endpoints[i].path ? l->endpoints[i].path : path;
+    l->watchdog_ns = ws_notify_watchdog_ns();
+    ws_probe_init(&l->probe, l->watchdog_ns ? path : NULL);
 }
 
 static bool finished(struct loop *l, const struct ws_loop_options *o)
@@ -314,13 +338,13 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             break;
         int door_ms = ws_door_timeout_ms(l->door),
             side_ms = ws_server_handoff_timeout_ms(l->server);
+        p[POLL_PROBE] = (struct pollfd){.fd = ws_probe_fd(&l->probe), .events = POLLIN};
         int n = poll(p, N_POLL, sooner(timeout, sooner(door_ms, side_ms)));
         if (n < 0) {
             if (errno == EINTR)
                 continue;
             return ws_raise(-errno);
         }
-        feed_watchdog(l);
         if (p[POLL_WAKE].revents)
             drain_wake(l);
         if (p[POLL_SIGNAL].revents)
@@ -331,6 +355,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             ws_server_handoff_turn(l->server);
         if (p[POLL_METRICS].revents)
             ws_metrics_turn(l->metrics, l->server);
+        watch(l);
     }
     return 0;
 }
@@ -390,11 +415,12 @@ int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint
     if (!r)
         r = open_all(l);
     if (!r) {
-        l->watchdog_ns = ws_notify_watchdog_ns();
+        open_probe(l);
         tell_ready(o);
         ws_log(WS_INFO, "loop: serving endpoint=%s gpus=%u", config->endpoints[0], n_devices);
         r = serve(l, o);
         ws_server_say_goodbye(l->server);
+        ws_probe_deinit(&l->probe);
     }
     ws_server_free(l->server);
     ws_metrics_close(l->metrics);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "backend/process/endpoint.h"
+#include "backend/process/probe.h"
 #include "backend/wire/door.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -501,6 +502,30 @@ static void test_turns(void **state)
     await_ended(f, N + 1);
 }
 
+/* The daemon asks itself: only an answer to the request says that messages go through. */
+static void test_probe(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_probe p;
+    ws_probe_init(&p, f->path);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(ws_probe_ask(&p), 0);
+        f->n_got = 0;
+        await_messages(f, 1);
+        turns(f, 3);
+        assert_false(ws_probe_answered(&p)); /* connected and read, but not answered */
+        struct ws_peer peer = {f->got[0].peer};
+        assert_int_equal(ws_door_send(f->door, &peer, "x", 1), 0);
+        assert_true(ws_probe_answered(&p));
+        assert_false(ws_probe_answered(&p));
+    }
+    unlink(f->path);
+    assert_true(ws_probe_ask(&p) < 0);
+    assert_int_equal(ws_probe_fd(&p), -1);
+    ws_probe_deinit(&p);
+    await_ended(f, 2);
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -515,6 +540,7 @@ int main(int argc, char **argv)
         T(test_account_is_full),
         T(test_never_fetches),
         T(test_turns),
+        T(test_probe),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
