@@ -58,6 +58,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/va.h \
 	backend/client/value.c \
 	backend/client/value.h \
+	backend/client/viewer.c \
+	backend/client/viewer.h \
 	backend/client/vmm.c \
 	backend/client/vmm.h \
 	backend/code/cache.c \

@@ -4,8 +4,8 @@ check_PROGRAMS += tests/process/notify_socket tests/process/listen_fds tests/pro
 tests_process_notify_socket_SOURCES = tests/process/notify_socket.c
 tests_process_http_get_SOURCES = tests/process/http_get.c
 tests_process_listen_fds_SOURCES = tests/process/listen_fds.c
-dist_check_SCRIPTS += tests/process/service.sh
-TESTS += tests/process/service.sh
+dist_check_SCRIPTS += tests/process/service.sh tests/process/users.sh
+TESTS += tests/process/service.sh tests/process/users.sh
 check_DATA += $(SYSTEMD_MADE)
 
 check_PROGRAMS += tests/unit/backend/test_service

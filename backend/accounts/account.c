@@ -46,6 +46,11 @@ const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N] = {
     [WS_RESOURCE_DEVICE_BYTES] = {"device_bytes", "bytes of device memory", NULL},
 };
 
+const char *const ws_account_time_name[_WS_ACCOUNT_TIME_N] = {
+    [WS_ACCOUNT_LOOP] = "loop_ns",
+    [WS_ACCOUNT_COMPILE] = "compile_ns",
+};
+
 struct pool {
     uint64_t used;
     uint32_t n_holders; /* accounts that hold something */

@@ -49,6 +49,7 @@ enum ws_account_time {
     _WS_ACCOUNT_TIME_N
 };
 enum { WS_ACCOUNT_NO_UID = UINT32_MAX }; /* of a client whose user nobody told */
+extern const char *const ws_account_time_name[_WS_ACCOUNT_TIME_N]; /* "loop_ns" */
 #define WS_ACCOUNT_UNLIMITED UINT64_MAX
 
 /* What people read of a resource. */

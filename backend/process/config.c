@@ -8,6 +8,7 @@
 #include "backend/process/config.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,8 +370,24 @@ static int read_keys(struct ws_config *c, struct ws_diags *diags)
     return r ? WS_CONFIG_E_INVALID : 0;
 }
 
+static int find_admin_group(struct ws_config *c, struct ws_diags *diags)
+{
+    const struct group *g = c->admin_group ? getgrnam(c->admin_group) : NULL;
+    c->has_admin_group = g;
+    c->admin_gid = g ? g->gr_gid : 0;
+    if (g || !c->admin_group)
+        return 0;
+    ws_diags_add(diags, "admin_group", 0, 0,
+                 "the group \"%s\" does not exist; make it (groupadd --system %s) or name another",
+                 c->admin_group, c->admin_group);
+    return WS_CONFIG_E_INVALID;
+}
+
 int ws_config_finish(struct ws_config *c, struct ws_diags *diags)
 {
+    int r = find_admin_group(c, diags);
+    if (r)
+        return r;
     for (char *const *e = c->endpoints; *e; e++)
         if (!strncmp(*e, "tcp://", 6))
             return read_keys(c, diags);

@@ -6,6 +6,7 @@
 #define WS_BACKEND_PROCESS_CONFIG_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 #include "base/diag.h"
 #include "backend/accounts/account.h"
 #include "backend/config/access.h"
@@ -33,7 +34,8 @@ struct ws_config {
     char *catalog[WS_CONFIG_MAX_LIST + 1];
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value" */
     /* Texts; NULL: not set. */
-    char *socket_group, *curve_key, *curve_clients, *metrics, *policy, *templates, *clock_helper;
+    char *socket_group, *admin_group, *curve_key, *curve_clients, *metrics, *policy, *templates,
+        *clock_helper;
     char *profiles, *energy_log;
     uint32_t socket_mode;
     enum ws_device_clock clock;
@@ -49,6 +51,8 @@ struct ws_config {
     struct ws_task_rules tasks;
     struct ws_access access;    /* the sections `user`, and what curve_clients lists */
     struct ws_curve_keys curve; /* what curve_key holds; "": none */
+    bool has_admin_group;
+    gid_t admin_gid; /* of admin_group */
 };
 
 enum {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Requests of people: which policy is in force, to change it, and why a job ran as it did. Like
- * status requests they need no Hello. Everybody whom the socket lets in may look. Only root and
- * the user that the daemon runs as may change something; the kernel says who that is or, over
- * tcp, the key does. */
+ * status requests they need no Hello. Everybody whom the socket lets in may ask for the policy, and
+ * why a job of his own ran as it did; only administrators may see more or change something
+ * (client/viewer.h). */
 #include "backend/backend.h"
+#include "backend/client/viewer.h"
 #include "backend/process/control.h"
 #include "backend/scheduling/dispatch.h"
 #include "backend/wire/out.h"
@@ -11,24 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/wire/decode.h"
-
-static bool may_change(struct ws_server *s, const struct ws_message *msg)
-{
-    struct ws_peer_info info = {0};
-    s->transport.info(s->transport.arg, msg, &info);
-    return info.has_uid && (info.uid == 0 || info.uid == geteuid());
-}
 
 static void set(struct ws_server *s, const struct ws_message *msg, const Ws__PolicyRequest *q,
                 Ws__PolicyReply *a, char *text, size_t size)
 {
     const char *options[WS_CONFIG_MAX_LIST + 1] = {NULL};
-    if (!may_change(s, msg)) {
+    struct ws_viewer viewer;
+    ws_viewer_of(s, msg, &viewer);
+    if (!viewer.admin) {
         a->error = WS__ERROR__DENIED;
-        snprintf(text, size, "only root and the daemon's user may set the policy");
+        snprintf(text, size,
+                 "only root, the daemon's user and the members of admin_group may set the policy");
         return;
     }
     if (q->n_options > WS_CONFIG_MAX_LIST) {
@@ -71,7 +67,8 @@ static const char *why_unexplained(const struct ws_server *s, const Ws__ExplainR
 {
     if (!s->dispatch)
         return "there is no policy, so nothing was decided";
-    return q && q->job ? "no such job, or it was too long ago" : "nothing has been decided yet";
+    return q && q->job ? "no such job, or it was too long ago, or it is another user's"
+                       : "nothing has been decided yet for your programs";
 }
 
 void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struct ws_bytes bytes)
@@ -79,7 +76,9 @@ void ws_control_explain(struct ws_server *s, const struct ws_message *msg, struc
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__ExplainReply a = WS__EXPLAIN_REPLY__INIT;
     Ws__ExplainRequest *q = ws_decode_explain(bytes, &s->arena);
-    char *text = q ? ws_dispatch_explain(s, q->job) : NULL;
+    struct ws_viewer viewer;
+    ws_viewer_of(s, msg, &viewer);
+    char *text = q ? ws_dispatch_explain(s, q->job, &viewer) : NULL;
     a.version = WS_PROTOCOL_VERSION;
     a.error = !q ? WS__ERROR__MALFORMED : text ? WS__ERROR__OK : WS__ERROR__NOT_FOUND;
     a.text = text ? text : (char *)why_unexplained(s, q);

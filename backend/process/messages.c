@@ -52,7 +52,7 @@ static void answer(struct ws_server *s, const struct ws_message *msg,
                    const struct ws_client_message *m)
 {
     if (m->has_status)
-        ws_status_reply(s, msg->peer);
+        ws_status_reply(s, msg);
     if (WS_UNLIKELY(m->has_policy)) {
         ws_control_policy(s, msg, m->policy);
         ws_clients_settle(s);
@@ -60,7 +60,7 @@ static void answer(struct ws_server *s, const struct ws_message *msg,
     if (WS_UNLIKELY(m->has_explain))
         ws_control_explain(s, msg, m->explain);
     if (m->has_trace)
-        ws_tracing_reply(s, msg->peer, ws_decode_trace(m->trace, &s->arena));
+        ws_tracing_reply(s, msg, ws_decode_trace(m->trace, &s->arena));
     if (m->has_hello) {
         Ws__Hello *h = ws_decode_hello(m->hello, &s->arena);
         if (h)

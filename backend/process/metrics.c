@@ -336,6 +336,69 @@ static void task_page(struct ws_server *s, FILE *f)
     }
 }
 
+/* ---- what users hold ---- */
+
+typedef uint64_t (*account_value)(const struct ws_account *a, enum ws_resource r);
+
+/* The page has heads of series that have values only. */
+static void account_sample(FILE *f, const char *name, const char *help, bool *told,
+                           enum ws_resource r, const uint32_t *uid, uint64_t v)
+{
+    if (!*told)
+        head(f, name, help);
+    *told = true;
+    fprintf(f, "%s{user=\"", name);
+    if (uid)
+        fprintf(f, "%" PRIu32, *uid);
+    else
+        fputs("other", f);
+    fprintf(f, "\",resource=\"%s\"} %" PRIu64 "\n", ws_resource_info[r].name, v);
+}
+
+/* Of the first users each, and of others and addresses together. */
+static void account_series(struct ws_server *s, FILE *f, const char *name, const char *help,
+                           account_value get)
+{
+    bool told = false;
+    for (unsigned r = 0; r < _WS_RESOURCE_N; r++) {
+        unsigned n = 0;
+        uint64_t rest = 0;
+        for (struct ws_account *a = NULL; (a = ws_accounts_next(s->accounts, a));) {
+            uint64_t v = get(a, r);
+            uint32_t uid;
+            if (v && ws_account_uid(a, &uid) && n++ < WS_METRICS_USERS_MAX)
+                account_sample(f, name, help, &told, r, &uid, v);
+            else
+                rest += v;
+        }
+        if (rest)
+            account_sample(f, name, help, &told, r, NULL, rest);
+    }
+}
+
+static void pool_series(struct ws_server *s, FILE *f)
+{
+    static const char limit[] = "wattshare_pool_limit", used[] = "wattshare_pool_used";
+    head(f, limit, "What all users may have together.");
+    for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
+        if (ws_accounts_pool(s->accounts, r) != WS_ACCOUNT_UNLIMITED)
+            fprintf(f, "%s{resource=\"%s\"} %" PRIu64 "\n", limit, ws_resource_info[r].name,
+                    ws_accounts_pool(s->accounts, r));
+    head(f, used, "What all users have together.");
+    for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
+        fprintf(f, "%s{resource=\"%s\"} %" PRIu64 "\n", used, ws_resource_info[r].name,
+                ws_accounts_used(s->accounts, r));
+}
+
+static void accounts_page(struct ws_server *s, FILE *f)
+{
+    pool_series(s, f);
+    account_series(s, f, "wattshare_user_used", "What the user has of the resource.",
+                   ws_account_used);
+    account_series(s, f, "wattshare_user_refused_total",
+                   "How often the user was refused more of the resource.", ws_account_n_refused);
+}
+
 int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n)
 {
     char *buf = NULL;
@@ -347,6 +410,7 @@ int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n)
     daemon_page(s, f);
     gpu_page(s, f);
     task_page(s, f);
+    accounts_page(s, f);
     if (fclose(f)) {
         free(buf);
         return ws_raise(-ENOMEM);

@@ -23,7 +23,8 @@ void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s);
 WS_MUST_CHECK int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n);
 
 /* ---- sums for each user and task, over clients that are there and those that were ---- */
-enum { WS_TASK_SUMS_MAX = 512 }; /* more tasks than that share the one called "other" */
+enum { WS_METRICS_USERS_MAX = 100 }; /* for each resource; others share the one called "other" */
+enum { WS_TASK_SUMS_MAX = 512 };     /* more tasks than that share the one called "other" */
 void ws_task_sums_ended(struct ws_client *c); /* once for each client */
 void ws_task_sums_free(struct ws_server *s);
 

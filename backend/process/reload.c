@@ -59,6 +59,8 @@ bool ws_reload_apply(struct ws_config *live, struct ws_config *fresh, char *ret_
     struct ws_access access = live->access;
     live->access = fresh->access;
     fresh->access = access;
+    live->has_admin_group = fresh->has_admin_group;
+    live->admin_gid = fresh->admin_gid;
     struct ws_task_rules tasks = live->tasks;
     live->tasks = fresh->tasks;
     fresh->tasks = tasks;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who used what: this file copies the daemon's counters into the messages of `wattshare status`,
  * and nothing else does. The metrics are printed from the same messages. A request is answered at
- * once, without a Hello, to everybody whom the socket lets in. */
+ * once, without a Hello, to everybody whom the socket lets in. Who is no administrator
+ * (client/viewer.h) sees his own clients, the others as a sum, and nothing of their kernels. */
 #include "backend/process/status.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "backend/client/user.h"
+#include "backend/client/viewer.h"
 #include "backend/learn/learn.h"
 #include "backend/process/metrics.h"
 #include "backend/process/real.h"
@@ -19,7 +21,7 @@
 #include "backend/wire/out.h"
 #include "base/clock.h"
 
-enum { LEARNED_MAX = 32 };
+enum { LEARNED_MAX = 32, ACCOUNT_ROWS_MAX = 1024 };
 
 /* The SMs that the operation may use: @client's now. */
 static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t client)
@@ -30,7 +32,8 @@ static void mark_sms(Ws__GpuStatus *o, const struct ws_sm_set *sms, uint32_t cli
 }
 
 /* Whose kernels are on which SMs. Return: false: no memory. */
-static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o)
+static bool sm_map(struct ws_server *s, const struct ws_gpu *g, const struct ws_viewer *viewer,
+                   Ws__GpuStatus *o)
 {
     o->n_sm_clients = o->n_sms;
     o->sm_clients = ws_arena_array(&s->arena, o->n_sms, sizeof(*o->sm_clients));
@@ -45,7 +48,8 @@ static bool sm_map(struct ws_server *s, const struct ws_gpu *g, Ws__GpuStatus *o
             ws_list_for_each (m, &c->contexts[i].streams) {
                 const struct ws_command *j = ws_list_entry(m, struct ws_stream, node)->running;
                 if (j && j->op.kind == WS_OPK_LAUNCH)
-                    mark_sms(o, &j->op.launch.sms, c->id);
+                    mark_sms(o, &j->op.launch.sms,
+                             ws_viewer_sees(viewer, c->who.uid) ? c->id : UINT32_MAX);
             }
         }
     }
@@ -88,14 +92,14 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
 }
 
 /* With its lists, in the arena. Return: NULL: no memory. */
-static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i)
+static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i, const struct ws_viewer *viewer)
 {
     struct ws_gpu *g = &s->gpus[i];
     Ws__GpuStatus *o = ws_arena_alloc(&s->arena, sizeof(*o));
     if (!o)
         return NULL;
     ws_status_gpu(g, i, o);
-    return sm_map(s, g, o) && ws_real_status(s, g->device, o) ? o : NULL;
+    return sm_map(s, g, viewer, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
 void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum *e,
@@ -238,10 +242,96 @@ void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
     r->n_commands = s->stats.n_commands;
 }
 
-void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
+/* ---- what may be seen ---- */
+
+/* Connected clients and those that have ended last. Return: false: no memory. */
+static bool put_clients(struct ws_server *s, const struct ws_viewer *viewer, uint64_t now,
+                        Ws__StatusReply *r)
+{
+    uint32_t n_ended = WS_MIN(s->stats.n_ended, (uint32_t)WS_ENDED_MAX);
+    r->clients = ws_arena_array(&s->arena, s->clients.n + n_ended, sizeof(*r->clients));
+    bool ok = r->clients;
+    ws_list_for_each (n, &s->clients.all) {
+        struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (ok && ws_viewer_sees(viewer, c->who.uid))
+            ok = (r->clients[r->n_clients++] = live_status(s, c, now));
+    }
+    for (uint32_t i = s->stats.n_ended - n_ended; ok && i < s->stats.n_ended; i++) {
+        struct ws_ended *e = &s->stats.ended[i % WS_ENDED_MAX];
+        if (ws_viewer_sees(viewer, e->uid))
+            ok = (r->clients[r->n_clients++] = ended_status(s, e, now));
+    }
+    return ok;
+}
+
+static void add_others(struct ws_server *s, const struct ws_viewer *viewer, Ws__OtherClients *o)
+{
+    ws_list_for_each (n, &s->clients.all) {
+        const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
+        if (ws_viewer_sees(viewer, c->who.uid))
+            continue;
+        o->n_clients++;
+        o->memory_bytes += c->stats.memory_bytes;
+        o->n_kernels += c->stats.n_kernels;
+        o->device_ns += c->stats.device_ns;
+        o->energy_uj += c->stats.energy_uj;
+    }
+}
+
+static Ws__AccountStatus *add_account(struct ws_server *s, Ws__StatusReply *r,
+                                      const struct ws_account *a, const char *resource)
+{
+    Ws__AccountStatus *o =
+        r->n_accounts < ACCOUNT_ROWS_MAX ? ws_arena_alloc(&s->arena, sizeof(*o)) : NULL;
+    if (!o)
+        return NULL;
+    ws__account_status__init(o);
+    o->account = (char *)ws_account_name(a);
+    o->resource = (char *)resource;
+    r->accounts[r->n_accounts++] = o;
+    return o;
+}
+
+/* What it has or was refused. */
+static void put_account(struct ws_server *s, const struct ws_account *a, Ws__StatusReply *r)
+{
+    for (unsigned k = 0; k < _WS_RESOURCE_N; k++) {
+        uint64_t used = ws_account_used(a, k), n_refused = ws_account_n_refused(a, k);
+        Ws__AccountStatus *o =
+            used || n_refused ? add_account(s, r, a, ws_resource_info[k].name) : NULL;
+        if (!o)
+            continue;
+        o->used = used;
+        o->n_refused = n_refused;
+        o->may_hold = ws_account_may_hold(a, k);
+        o->limited = o->may_hold != WS_ACCOUNT_UNLIMITED;
+    }
+    for (unsigned k = 0; k < _WS_ACCOUNT_TIME_N; k++) {
+        uint64_t ns = ws_account_time_ns(a, k);
+        Ws__AccountStatus *o = ns ? add_account(s, r, a, ws_account_time_name[k]) : NULL;
+        if (o)
+            o->used = ns;
+    }
+}
+
+/* Addresses are nobody's: administrators see them. None if there is no memory: the rest is worth
+ * more. */
+static void put_accounts(struct ws_server *s, const struct ws_viewer *viewer, Ws__StatusReply *r)
+{
+    struct ws_account *a = NULL;
+    uint32_t uid;
+    r->accounts = ws_arena_array(&s->arena, ACCOUNT_ROWS_MAX, sizeof(*r->accounts));
+    while (r->accounts && (a = ws_accounts_next(s->accounts, a)))
+        if (viewer->admin || (ws_account_uid(a, &uid) && ws_viewer_sees(viewer, uid)))
+            put_account(s, a, r);
+}
+
+void ws_status_reply(struct ws_server *s, const struct ws_message *msg)
 {
     uint64_t now = ws_clock_ns();
-    uint32_t n_ended = WS_MIN(s->stats.n_ended, (uint32_t)WS_ENDED_MAX);
+    struct ws_viewer viewer;
+    Ws__OtherClients others = WS__OTHER_CLIENTS__INIT;
+    ws_viewer_of(s, msg, &viewer);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__StatusReply r = WS__STATUS_REPLY__INIT;
     const char *options;
@@ -254,23 +344,22 @@ void ws_status_reply(struct ws_server *s, const struct ws_peer *to)
     ws_status_daemon(s, &r);
     r.socket = s->config->endpoints[0] ? s->config->endpoints[0] : (char *)"";
     r.gpus = ws_arena_array(&s->arena, s->n_gpus, sizeof(*r.gpus));
-    r.clients = ws_arena_array(&s->arena, s->clients.n + n_ended, sizeof(*r.clients));
     ws_ledger_message(&s->stats.not_supported, &s->arena, &r.not_supported, &r.n_not_supported);
-    learned_status(s, &r);
-    bool ok = r.gpus && r.clients;
     ws_energy_settle(s);
+    bool ok = r.gpus && put_clients(s, &viewer, now, &r);
     for (uint32_t i = 0; ok && i < s->n_gpus; i++)
-        ok = (r.gpus[r.n_gpus++] = gpu_status(s, i));
-    ws_list_for_each (n, &s->clients.all)
-        if (ok)
-            ok = (r.clients[r.n_clients++] =
-                      live_status(s, ws_list_entry(n, struct ws_client, node), now));
-    for (uint32_t i = s->stats.n_ended - n_ended; ok && i < s->stats.n_ended; i++)
-        ok = (r.clients[r.n_clients++] = ended_status(s, &s->stats.ended[i % WS_ENDED_MAX], now));
+        ok = (r.gpus[r.n_gpus++] = gpu_status(s, i, &viewer));
     if (!ok)
         return;
+    put_accounts(s, &viewer, &r);
+    if (viewer.admin) { /* it is of everybody's kernels */
+        learned_status(s, &r);
+    } else {
+        add_others(s, &viewer, &others);
+        r.others = &others;
+    }
     m.status = &r;
-    (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
+    (void)ws_server_send(s, msg->peer, &m); /* a peer that does not fetch its answer has none */
 }
 
 void ws_status_forget(struct ws_client *c)

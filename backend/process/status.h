@@ -43,7 +43,8 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o);
 void ws_status_used(const struct ws_client_stats *t, const struct ws_energy_sum *e,
                     Ws__ClientStatus *o);
 
-void ws_status_reply(struct ws_server *s, const struct ws_peer *to);
+/* Answers with what the sender may see: its own user's clients, and the others as a sum. */
+void ws_status_reply(struct ws_server *s, const struct ws_message *msg);
 void ws_status_ended(struct ws_client *c);
 void ws_status_forget(struct ws_client *c); /* its last energy is known: it is freed */
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Answers to `wattshare trace`. The spans are in a ring of fixed size (scheduling/spans.h). A
  * request says which span was the last one that the asker has seen, and is answered with those
- * after it and the number of those that have been overwritten. There is no subscription: the
- * ring exists while somebody asks at least once in KEEP_NS. So a trace that nobody ends ends by
- * itself, several may read one, and it costs nothing while there is none. */
+ * after it that he may see (client/viewer.h) and the number of those that have been overwritten.
+ * There is no subscription: the ring exists while somebody asks at least once in KEEP_NS. So a
+ * trace that nobody ends ends by itself, several may read one, and it costs nothing while there is
+ * none. */
 #include "backend/process/tracing.h"
 
 #include "backend/backend.h"
+#include "backend/client/viewer.h"
 #include "backend/scheduling/spans.h"
 #include "backend/wire/out.h"
 #include "base/alloc.h"
@@ -42,7 +44,7 @@ static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
 }
 
 static bool fill_reply(struct ws_server *s, struct ws_tracing *t, uint64_t after,
-                       Ws__TraceReply *ret)
+                       const struct ws_viewer *viewer, Ws__TraceReply *ret)
 {
     uint64_t oldest = t->last > WS_SPANS ? t->last - WS_SPANS + 1 : 1,
              from = WS_MAX(after + 1, oldest);
@@ -50,18 +52,23 @@ static bool fill_reply(struct ws_server *s, struct ws_tracing *t, uint64_t after
         return true;
     uint64_t n = WS_MIN(t->last - from + 1, (uint64_t)SPANS_PER_REPLY);
     ret->lost = from - after - 1;
+    ret->seen = from + n - 1;
     ret->spans = ws_arena_array(&s->arena, n, sizeof(*ret->spans));
     if (!ret->spans)
         return false;
-    for (uint64_t i = 0; i < n; i++)
-        if (!(ret->spans[ret->n_spans++] =
-                  span_message(&s->arena, &t->ring[(from + i) % WS_SPANS])))
+    for (uint64_t i = 0; i < n; i++) {
+        struct ws_span *p = &t->ring[(from + i) % WS_SPANS];
+        if (!ws_viewer_sees(viewer, p->uid))
+            continue;
+        if (!(ret->spans[ret->n_spans++] = span_message(&s->arena, p)))
             return false;
+    }
     return true;
 }
 
-void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__TraceRequest *q)
+void ws_tracing_reply(struct ws_server *s, const struct ws_message *msg, const Ws__TraceRequest *q)
 {
+    struct ws_viewer viewer;
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__TraceReply r = WS__TRACE_REPLY__INIT;
     if (!q || (!s->tracing && !(s->tracing = ws_alloc(sizeof(*s->tracing)))))
@@ -69,10 +76,11 @@ void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__T
     s->tracing->asked_ns = ws_clock_ns();
     r.version = WS_PROTOCOL_VERSION;
     r.last = s->tracing->last;
-    if (!fill_reply(s, s->tracing, q->after, &r))
+    ws_viewer_of(s, msg, &viewer);
+    if (!fill_reply(s, s->tracing, q->after, &viewer, &r))
         return;
     m.trace = &r;
-    (void)ws_server_send(s, to, &m); /* a peer that does not fetch its answer has none */
+    (void)ws_server_send(s, msg->peer, &m); /* a peer that does not fetch its answer has none */
 }
 
 int ws_tracing_turn(struct ws_server *s)

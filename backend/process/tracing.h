@@ -6,8 +6,9 @@
 
 #include "backend/client/client.h"
 
-/* Answers; the first request begins the trace. @q: NULL: it can't be read. */
-void ws_tracing_reply(struct ws_server *s, const struct ws_peer *to, const Ws__TraceRequest *q);
+/* Answers with the spans of clients that the sender may see; the first request begins the trace.
+ * @q: NULL: it can't be read. */
+void ws_tracing_reply(struct ws_server *s, const struct ws_message *msg, const Ws__TraceRequest *q);
 /* Ends the trace when nobody has asked for a while. Return: ms after which to look again; -1:
  * there is no trace. */
 int ws_tracing_turn(struct ws_server *s);

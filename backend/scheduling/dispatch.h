@@ -25,6 +25,7 @@ struct ws_context;
 struct ws_config;
 struct ws_command;
 struct ws_server;
+struct ws_viewer;
 struct ws_stream;
 struct ws_dispatch;
 struct ws_gpu_task;
@@ -77,9 +78,10 @@ struct ws_dispatch_counts ws_dispatch_counts(const struct ws_server *s);
  * negative if it is late. */
 bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
 
-/* What was considered, predicted and chosen for job @id (0: the newest), as text with a line for
- * each decision. Return: a malloc'ed text, or NULL: not known (any more), or out of memory. */
-char *ws_dispatch_explain(struct ws_server *s, uint64_t id);
+/* What was considered, predicted and chosen for job @id (0: the newest that @viewer may see), as
+ * text with a line for each decision. Return: a malloc'ed text, or NULL: not known (any more), not
+ * for @viewer, or out of memory. */
+char *ws_dispatch_explain(struct ws_server *s, uint64_t id, const struct ws_viewer *viewer);
 /* Gated clients (gated.c): such a job has its client's GPU as a whole, alone; it can't be
  * preempted, migrated or merged. It ends by ws_dispatch_gate_end(), after which the client may
  * have @device_ns (0: not known) of its GPU. */

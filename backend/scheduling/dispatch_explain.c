@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/client/viewer.h"
 #include "backend/scheduling/dispatch_private.h"
 
 void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
@@ -19,6 +20,7 @@ void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
     }
     d->n_explained++;
     *e = (struct ws_explained){.job = g->id,
+                               .uid = g->task->client->who.uid,
                                .at_ms = ws_dispatch_now_ms(d),
                                .kind = p->kind,
                                .gpu = p->gpu,
@@ -67,21 +69,33 @@ static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained
     fputc('\n', f);
 }
 
-char *ws_dispatch_explain(struct ws_server *s, uint64_t id)
+/* The newest job that @viewer may see; 0: there is none. */
+static uint64_t newest(const struct ws_dispatch *d, uint64_t first, const struct ws_viewer *viewer)
+{
+    for (uint64_t i = d->n_explained; i > first; i--) {
+        const struct ws_explained *e = &d->explained[(i - 1) % WS_EXPLAINED_MAX];
+        if (ws_viewer_sees(viewer, e->uid))
+            return e->job;
+    }
+    return 0;
+}
+
+char *ws_dispatch_explain(struct ws_server *s, uint64_t id, const struct ws_viewer *viewer)
 {
     struct ws_dispatch *d = s->dispatch;
     if (!d || !d->n_explained)
         return NULL;
-    if (!id)
-        id = d->explained[(d->n_explained - 1) % WS_EXPLAINED_MAX].job;
+    uint64_t first = d->n_explained > WS_EXPLAINED_MAX ? d->n_explained - WS_EXPLAINED_MAX : 0;
+    if (!id && !(id = newest(d, first, viewer)))
+        return NULL;
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f)
         return NULL;
-    uint64_t first = d->n_explained > WS_EXPLAINED_MAX ? d->n_explained - WS_EXPLAINED_MAX : 0;
     for (uint64_t i = first; i < d->n_explained; i++)
-        if (d->explained[i % WS_EXPLAINED_MAX].job == id)
+        if (d->explained[i % WS_EXPLAINED_MAX].job == id &&
+            ws_viewer_sees(viewer, d->explained[i % WS_EXPLAINED_MAX].uid))
             line(f, d, &d->explained[i % WS_EXPLAINED_MAX]);
     if (fclose(f) || !n) {
         free(text);

@@ -79,6 +79,7 @@ struct ws_gpu_job {
 enum { WS_EXPLAINED_MOVES = 8 };
 struct ws_explained { /* a decision, for later questions */
     uint64_t job;
+    uint32_t uid; /* of the job's client */
     double at_ms;
     enum ws_decision_kind kind;
     int gpu, n_sm;

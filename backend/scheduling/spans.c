@@ -48,6 +48,7 @@ void ws_spans_add(const struct ws_command *j)
                           .gpu = d->index,
                           .client = c->id,
                           .pid = c->who.pid,
+                          .uid = c->who.uid,
                           .error = ws_error_of_device(op->error)};
     copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);
     if (op->kind == WS_OPK_LAUNCH) {
@@ -72,6 +73,7 @@ void ws_spans_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t 
                           .gpu = x->gpu->device->index,
                           .client = c->id,
                           .pid = c->who.pid,
+                          .uid = c->who.uid,
                           .n_sms = x->gpu->device->spec.n_sms,
                           .kind = WS__TRACE_SPAN__KIND__KERNEL};
     copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);

@@ -61,5 +61,7 @@ bool ws_message_is_set(const ProtobufCMessage *m, const char *name)
 {
     if (ws_message_field(m, name)->type == PROTOBUF_C_TYPE_STRING)
         return ws_message_string(m, name)[0] != 0;
+    if (ws_message_field(m, name)->type == PROTOBUF_C_TYPE_MESSAGE)
+        return *(const void *const *)ws_message_at(m, ws_message_field(m, name)) != NULL;
     return ws_message_uint(m, name) != 0;
 }

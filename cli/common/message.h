@@ -22,7 +22,7 @@ size_t ws_message_count(const ProtobufCMessage *m, const ProtobufCFieldDescripto
  * number. */
 uint64_t ws_message_uint(const ProtobufCMessage *m, const char *name);
 const char *ws_message_string(const ProtobufCMessage *m, const char *name);
-/* Whether it differs from what a new message has: 0, false, "". */
+/* Whether it differs from what a new message has: 0, false, "", no message. */
 bool ws_message_is_set(const ProtobufCMessage *m, const char *name);
 
 #endif

@@ -246,6 +246,29 @@ static const struct column learned_columns[] = {
     {"AT FIRST", 9, NULL, learned_first_error},
 };
 
+/* ---- accounts ---- */
+
+static void account_may(const ProtobufCMessage *m, char *buf, size_t size)
+{
+    const Ws__AccountStatus *a = (const Ws__AccountStatus *)m;
+    snprintf(buf, size, a->limited ? "%" PRIu64 : "-", a->may_hold);
+}
+
+static const struct column account_columns[] = {
+    {"ACCOUNT", -24, "account", NULL}, {"RESOURCE", -16, "resource", NULL},
+    {"HAS", 14, "used", NULL},         {"MAY HAVE", 14, NULL, account_may},
+    {"REFUSED", 9, "n_refused", NULL},
+};
+
+static void put_others(FILE *f, const Ws__OtherClients *o)
+{
+    if (o && o->n_clients)
+        fprintf(f,
+                "clients of other users: %u, with %" PRIu64 " bytes of memory, %" PRIu64
+                " kernels, %.3f ms of device time\n",
+                o->n_clients, o->memory_bytes, o->n_kernels, (double)o->device_ns / 1e6);
+}
+
 /* ---- all of it ---- */
 
 /* Counters in a sentence: "3 modules, 12 messages". */
@@ -288,8 +311,11 @@ void ws_cli_status_text(FILE *f, const Ws__StatusReply *s)
     for (size_t i = 0; i < s->n_gpus; i++)
         put_real(f, s->gpus[i]);
     PUT_TABLE(f, client_columns, s->clients, s->n_clients);
+    put_others(f, s->others);
     for (size_t i = 0; i < s->n_clients; i++)
         put_gated(f, s->clients[i]);
+    if (s->n_accounts)
+        PUT_TABLE(f, account_columns, s->accounts, s->n_accounts);
     put_not_supported(f, s);
     if (s->n_learned)
         PUT_TABLE(f, learned_columns, s->learned, s->n_learned);

@@ -148,13 +148,14 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
                           "operations before this were lost", (double)a->spans[0]->start_ns / 1e6,
                           NULL);
         r->n_lost += a->lost;
-        if (a->n_spans)
-            r->after = a->spans[a->n_spans - 1]->serial;
+        bool moved = a->seen > r->after || (a->seen && r->after == FROM_NOW);
+        if (moved)
+            r->after = a->seen;
         else if (
             a->last <
             r->after) /* the first answer; later: the daemon had ended our trace, this is another */
             r->after = r->after == FROM_NOW ? a->last : 0;
-        more = a->n_spans && r->after < a->last;
+        more = moved && r->after < a->last;
         ws__server_message__free_unpacked(m, NULL);
     }
     return 0;

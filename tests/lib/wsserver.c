@@ -14,6 +14,30 @@ static struct wss_peer *peer_of(struct wss *w, const struct ws_peer *p)
     return &w->peers[p->id % WSS_PEERS];
 }
 
+static void keep_seen(struct wss_peer *p, const Ws__ServerMessage *m)
+{
+    if (m->status) {
+        const Ws__StatusReply *r = m->status;
+        p->saw.n_clients = (unsigned)r->n_clients;
+        p->saw.uid = r->n_clients ? r->clients[0]->uid : 0;
+        p->saw.has_others = r->others;
+        p->saw.n_others = r->others ? r->others->n_clients : 0;
+        p->saw.n_accounts = 0;
+        for (size_t i = 0; i < r->n_accounts; i++)
+            p->saw.n_accounts += !strcmp(r->accounts[i]->resource, "clients");
+        p->saw.n_learned = (unsigned)r->n_learned;
+        p->saw.sm_client = r->gpus[0]->n_sm_clients ? r->gpus[0]->sm_clients[0] : 0;
+    }
+    if (m->trace) {
+        p->saw.n_spans = (unsigned)m->trace->n_spans;
+        p->saw.seen = m->trace->seen;
+    }
+    if (m->policy)
+        p->saw.policy_error = m->policy->error;
+    if (m->explain)
+        snprintf(p->saw.explain, sizeof(p->saw.explain), "%s", m->explain->text);
+}
+
 static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
 {
     for (size_t i = 0; i < m->n_replies; i++) {
@@ -55,6 +79,7 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
         }
     }
     p->n_status += m->status != NULL;
+    keep_seen(p, m);
 }
 
 static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)

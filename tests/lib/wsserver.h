@@ -27,6 +27,14 @@ struct wss_peer {
         size_t n_data;
     } replies[WSS_REPLIES];
     uint32_t n_devices, gpus[8];
+    struct { /* what the latest answers showed */
+        unsigned n_clients, n_others, n_accounts, n_learned, n_spans;
+        bool has_others;         /* n_accounts: of those that have clients */
+        uint32_t uid, sm_client; /* of the first client; of the first SM of GPU 0 */
+        uint64_t seen;
+        Ws__Error policy_error;
+        char explain[512];
+    } saw;
     uint64_t gates[WSS_GATES]; /* told of, in order */
     unsigned n_gates;
 };

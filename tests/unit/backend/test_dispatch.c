@@ -10,12 +10,15 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/client/viewer.h"
 #include "backend/client/memory.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "tests/lib/wsserver.h"
 
 #define PTX                                                                                        \
     ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n ret;\n}"
+static const struct ws_viewer admin = {.admin = true};
+
 enum { LEGACY = 1, MODULE = 1 };
 
 static struct wss *start(uint32_t n_devices, const char *policy, const char *const *options)
@@ -454,7 +457,7 @@ static void test_a_move_is_priced(void **state)
         assert_non_null(find(w, 1, &d, NULL));
         assert_int_equal(d, 2);
         launch(w, 1, va + 8);
-        char *text = ws_dispatch_explain(w->server, 2);
+        char *text = ws_dispatch_explain(w->server, 2, &admin);
         assert_non_null(text);
         assert_non_null(
             strstr(text, quick ? "GPU 0: 0.004096 ms and 0.04" : "GPU 0: 4.096 ms and"));
@@ -561,11 +564,11 @@ static void test_explains(void **state)
     struct wss *w = start(1, "fifo", NULL);
     join(w, 0, 0);
     launch(w, 0, 1);
-    char *text = ws_dispatch_explain(w->server, 1);
+    char *text = ws_dispatch_explain(w->server, 1, &admin);
     assert_non_null(text);
     assert_non_null(strstr(text, "job 1 (task0): start on GPU 0 (big)"));
     free(text);
-    assert_null(ws_dispatch_explain(w->server, 77));
+    assert_null(ws_dispatch_explain(w->server, 77, &admin));
     end(w, 1, 10);
     wss_free(w);
 }

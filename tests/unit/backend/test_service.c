@@ -446,6 +446,35 @@ static void test_metrics_are_bounded(void **state)
     free(page);
 }
 
+static void test_metrics_of_users(void **state)
+{
+    enum { USERS = WS_METRICS_USERS_MAX + 7 };
+    struct wss *w = *state;
+    struct ws_account *a[USERS];
+    char *page, *p;
+    size_t n, n_users = 0;
+    w->config.limits.pool[WS_RESOURCE_CLIENTS] = 4;
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 1, NULL);
+    wss_hello(w, 2, NULL);
+    for (unsigned i = 0; i < USERS; i++) {
+        assert_non_null(a[i] = ws_account_of_user(w->server->accounts, 2000 + i));
+        assert_int_equal(ws_account_charge(a[i], WS_RESOURCE_DEVICE_BYTES, 10), 0);
+    }
+    assert_int_equal(ws_metrics_page(w->server, &page, &n), 0);
+    has(page, n, "wattshare_pool_limit{resource=\"clients\"} 4\n");
+    has(page, n, "wattshare_pool_used{resource=\"clients\"} 2\n");
+    has(page, n, "wattshare_user_used{user=\"1000\",resource=\"clients\"} 2\n");
+    has(page, n, "wattshare_user_refused_total{user=\"1000\",resource=\"clients\"} 1\n");
+    has(page, n, "wattshare_user_used{user=\"other\",resource=\"device_bytes\"} 70\n");
+    for (p = page; (p = strstr(p, "\",resource=\"device_bytes\"} 10\n")); p++)
+        n_users++;
+    assert_int_equal(n_users, WS_METRICS_USERS_MAX);
+    for (unsigned i = 0; i < USERS; i++)
+        ws_account_unref(a[i]);
+    free(page);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -462,6 +491,7 @@ int main(void)
         T(test_limits_stay_with_clients),
         T(test_metrics_page),
         T(test_metrics_are_bounded),
+        T(test_metrics_of_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,133 @@ static void test_image_is_charged_once_to_each_user(void **state)
     assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 3, 0, ptx, strlen(ptx))), WS__ERROR__OK);
 }
 
+/* ---- who sees what ---- */
+
+static void ask_status(struct wss *w, unsigned peer)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__StatusRequest q = WS__STATUS_REQUEST__INIT;
+    m.status = &q;
+    wss_message(w, peer, &m);
+}
+
+static void ask_trace(struct wss *w, unsigned peer, uint64_t after)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__TraceRequest q = WS__TRACE_REQUEST__INIT;
+    q.after = after;
+    m.trace = &q;
+    wss_message(w, peer, &m);
+}
+
+static void ask_explain(struct wss *w, unsigned peer, uint64_t job)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__ExplainRequest q = WS__EXPLAIN_REQUEST__INIT;
+    q.job = job;
+    m.explain = &q;
+    wss_message(w, peer, &m);
+}
+
+static void launch(struct wss *w, unsigned peer)
+{
+    wss_load(w, peer, 1, 0, ptx, strlen(ptx));
+    wss_launch(w, peer, WS_STREAM_DEFAULT_0, 1 << WS_FUNCTION_INDEX_BITS, NULL, 0);
+}
+
+enum { ADMIN = WSS_PEERS - 1 }; /* the peer of the daemon's user */
+
+static void test_status_shows_ones_own(void **state)
+{
+    struct wss *w = *state;
+    w->peers[ADMIN].uid = geteuid();
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 1, NULL);
+    wss_hello(w, 4, NULL);
+    ask_status(w, 4);
+    assert_int_equal(w->peers[4].saw.n_clients, 1);
+    assert_int_equal(w->peers[4].saw.uid, BOB);
+    assert_int_equal(w->peers[4].saw.n_others, 2);
+    assert_int_equal(w->peers[4].saw.n_accounts, 1);
+    ws_server_disconnected(w->server, &w->peers[0].peer); /* those that have ended as well */
+    wss_turn(w);
+    ask_status(w, 2); /* no client: by the connection's user */
+    assert_int_equal(w->peers[2].saw.n_clients, 2);
+    assert_int_equal(w->peers[2].saw.n_others, 1);
+    ask_status(w, ADMIN);
+    assert_int_equal(w->peers[ADMIN].saw.n_clients, 3);
+    assert_false(w->peers[ADMIN].saw.has_others);
+    assert_int_equal(w->peers[ADMIN].saw.n_accounts, 2);
+}
+
+static void test_sms_of_others_are_not_told(void **state)
+{
+    struct wss *w = *state;
+    w->peers[ADMIN].uid = geteuid();
+    wss_hello(w, 0, NULL);
+    launch(w, 0);
+    ask_status(w, 0);
+    assert_int_equal(w->peers[0].saw.sm_client, 1);
+    ask_status(w, 4);
+    assert_int_equal(w->peers[4].saw.sm_client, UINT32_MAX);
+    ask_status(w, ADMIN);
+    assert_int_equal(w->peers[ADMIN].saw.sm_client, 1);
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+}
+
+static void test_trace_shows_ones_own(void **state)
+{
+    struct wss *w = *state;
+    w->peers[ADMIN].uid = geteuid();
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 4, NULL);
+    ask_trace(w, 0, 0);
+    launch(w, 0);
+    launch(w, 4);
+    launch(w, 4);
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+    ask_trace(w, ADMIN, 0);
+    unsigned n = w->peers[ADMIN].saw.n_spans;
+    assert_true(n >= 2);
+    ask_trace(w, 0, 0);
+    assert_int_equal(w->peers[0].saw.n_spans, 1);
+    assert_int_equal(w->peers[0].saw.seen, n); /* it asks for later ones next */
+    ask_trace(w, 5, 0);
+    assert_int_equal(w->peers[5].saw.n_spans, n - 1);
+    w->peers[6].uid = 77;
+    ask_trace(w, 6, 0);
+    assert_int_equal(w->peers[6].saw.n_spans, 0);
+}
+
+static void test_policy_is_for_administrators(void **state)
+{
+    struct wss *w = *state;
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__PolicyRequest q = WS__POLICY_REQUEST__INIT;
+    w->peers[ADMIN].uid = geteuid();
+    q.set = true;
+    q.name = (char *)"rr";
+    m.policy = &q;
+    wss_message(w, 0, &m);
+    assert_int_equal(w->peers[0].saw.policy_error, WS__ERROR__DENIED);
+    wss_message(w, ADMIN, &m);
+    assert_int_equal(w->peers[ADMIN].saw.policy_error, WS__ERROR__OK);
+    wss_hello(w, 0, NULL);
+    launch(w, 0);
+    ask_explain(w, 0, 0);
+    assert_non_null(strstr(w->peers[0].saw.explain, "job 1"));
+    ask_explain(w, 4, 1);
+    assert_null(strstr(w->peers[4].saw.explain, "job 1"));
+    ask_explain(w, 4, 0);
+    assert_null(strstr(w->peers[4].saw.explain, "job 1"));
+    ask_explain(w, ADMIN, 0);
+    assert_non_null(strstr(w->peers[ADMIN].saw.explain, "job 1"));
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -195,7 +322,9 @@ int main(int argc, char **argv)
         T(test_seats_are_left_for_others),          T(test_segments_are_counted),
         T(test_bytes_of_segments_are_shared),       T(test_rings_and_exports_are_counted),
         T(test_uploads_are_bounded_by_user),        T(test_upload_without_progress_is_forgotten),
-        T(test_image_is_charged_once_to_each_user),
+        T(test_image_is_charged_once_to_each_user), T(test_status_shows_ones_own),
+        T(test_sms_of_others_are_not_told),         T(test_trace_shows_ones_own),
+        T(test_policy_is_for_administrators),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
