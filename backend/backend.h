@@ -76,6 +76,7 @@ struct ws_client {
     uint32_t n_contexts;
     struct ws_client_streams streams;
     uint64_t n_in_flight; /* operations that a device knows */
+    uint64_t n_objects;   /* that are charged; what its end finds goes with it */
     struct ws_client_events events;
     struct ws_host_function *host_functions; /* by id */
     struct ws_client_modules modules;

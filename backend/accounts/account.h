@@ -93,7 +93,8 @@ struct ws_account *ws_account_unref(struct ws_account *a);
 
 /* Return: 0, or -EDQUOT: nothing was charged. */
 WS_MUST_CHECK int ws_account_charge(struct ws_account *a, enum ws_resource r, uint64_t n);
-/* Charges without asking, for what changes hands: somebody else gave it up. */
+/* Charges without asking: for what changes hands, because somebody else gave it up, and for what
+ * is given back at once. */
 void ws_account_take_over(struct ws_account *a, enum ws_resource r, uint64_t n);
 /* @n was charged before. */
 void ws_account_release(struct ws_account *a, enum ws_resource r, uint64_t n);

@@ -8,6 +8,7 @@
 #include "backend/client/module.h"
 #include "backend/client/relaunch.h"
 #include "backend/client/segment.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 
 enum { POOL_KEEP = 4096 };
@@ -49,7 +50,22 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->learn = NULL;
     j->buffer = NULL;
     j->frame = NULL;
+    j->charged_bytes = 0;
     return j;
+}
+
+Ws__Error ws_command_charge(struct ws_command *j, uint64_t n)
+{
+    Ws__Error e = ws_client_charge(j->client, WS_RESOURCE_QUEUED_BYTES, n);
+    j->charged_bytes += e ? 0 : n;
+    return e;
+}
+
+uint8_t *ws_command_bytes(struct ws_command *j, uint64_t n)
+{
+    if (WS_LIKELY(n <= sizeof(j->inline_bytes)))
+        return j->inline_bytes;
+    return j->buffer = ws_command_charge(j, n) ? NULL : malloc(n);
 }
 
 void ws_command_free(struct ws_command *j)
@@ -72,6 +88,10 @@ void ws_command_free(struct ws_command *j)
     if (j->kind == WS_COMMAND_OP && j->op.kind == WS_OPK_LAUNCH)
         ws_progress_free(j->op.launch.progress);
     ws_buffer_unref(j->frame);
+    if (j->join)
+        ws_client_object_gone(j->client);
+    if (j->charged_bytes)
+        ws_client_release(j->client, WS_RESOURCE_QUEUED_BYTES, j->charged_bytes);
     free(j->buffer);
     if (s->commands.n_pool >= POOL_KEEP) {
         free(j);

@@ -68,6 +68,7 @@ struct ws_command {
     } value;                 /* VALUE */
     uint8_t *buffer;         /* malloc'ed: parameters, inline data, data of the reply */
     struct ws_buffer *frame; /* FRAME_SRC: keeps the data; reference */
+    uint64_t charged_bytes;  /* of what it keeps */
     _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
 };
 
@@ -83,6 +84,12 @@ struct ws_server_commands {
 /* NULL: the client has been dropped for want of memory. */
 struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind);
 void ws_command_free(struct ws_command *j); /* gives back all it holds */
+/* Charges its client's user with @n bytes that wait with the command, until it is freed. Return:
+ * OK or OUT_OF_MEMORY. */
+Ws__Error ws_command_charge(struct ws_command *j, uint64_t n);
+/* Room for @n bytes, once for each command: small ones inside it, others in its buffer, charged.
+ * NULL: no memory, or its user may have no more. */
+uint8_t *ws_command_bytes(struct ws_command *j, uint64_t n);
 void ws_command_pool_free(struct ws_server *s);
 Ws__Error ws_error_of_device(enum ws_dev_error e);
 

@@ -91,13 +91,6 @@ void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m)
     copy_end_chunk(c, m, WS_CHUNK_FAILED);
 }
 
-static void *command_bytes(struct ws_command *j, size_t n)
-{
-    if (n <= sizeof(j->inline_bytes))
-        return j->inline_bytes;
-    return j->buffer = malloc(n);
-}
-
 /* Points the op at the bulk end that is not an address. */
 static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const struct extent *x,
                              bool replies, const struct ws_message *msg)
@@ -115,7 +108,7 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
         if (m->data.len != x->bytes || x->bytes > l->max_inline_bytes ||
             !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
-        p = command_bytes(j, x->bytes);
+        p = ws_command_bytes(j, x->bytes);
         if (!p)
             return WS__ERROR__OUT_OF_MEMORY;
         j->op.copy.src_host = memcpy(p, m->data.data, x->bytes);
@@ -140,7 +133,7 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
             !writable(c, m->dst, x->dst_reach))
             return WS__ERROR__INVALID_VALUE;
         frame = msg->frames[m->frame];
-        if (ws_frame_keep(&frame))
+        if ((!frame.buffer && ws_command_charge(j, frame.n)) || ws_frame_keep(&frame))
             return WS__ERROR__OUT_OF_MEMORY;
         j->frame = frame.buffer;
         j->op.copy.src_host = frame.data;
@@ -148,7 +141,8 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
     case WS__COPY__BULK__REPLY_DST:
         if (!replies || x->bytes > l->max_message_bytes || !readable(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;
-        j->op.copy.dst_host = j->buffer = malloc(x->bytes);
+        if (!ws_command_charge(j, x->bytes))
+            j->op.copy.dst_host = j->buffer = malloc(x->bytes);
         return j->buffer ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
     default:
         return WS__ERROR__INVALID_VALUE;

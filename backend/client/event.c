@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/client/stream.h"
+#include "backend/client/user.h"
 
 #include "base/alloc.h"
 
@@ -44,10 +45,14 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u events", c->limits.max_events);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
+    Ws__Error error = ws_client_object(c);
+    if (error)
+        return error;
     struct ws_event *e = ws_alloc(sizeof(*e));
     if (e && !state)
         state = ws_alloc(sizeof(*state));
     if (!e || !state) {
+        ws_client_object_gone(c);
         free(e);
         return ws_client_drop_no_memory(c);
     }
@@ -129,6 +134,7 @@ static void event_free(struct ws_client *c, struct ws_event *e)
     HASH_DEL(c->events.by_id, e);
     c->events.n--;
     state_unref(c->server, e->state);
+    ws_client_object_gone(c);
     free(e);
 }
 

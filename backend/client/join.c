@@ -8,6 +8,7 @@
 #include "backend/client/memory.h"
 #include "backend/client/module.h"
 #include "backend/client/stream.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 
 struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_t seq, bool replies)
@@ -35,9 +36,16 @@ static bool mark_context(struct ws_join *join, struct ws_context *x)
             join->end_ns = WS_MAX(join->end_ns, s->end_ns);
             continue;
         }
-        struct ws_command *j = ws_command_new(join->client, WS_COMMAND_MARK);
-        if (!j)
+        if (ws_client_object(join->client)) {
+            ws_client_drop(join->client, WS__ERROR__LIMIT_EXCEEDED,
+                           "too many streams to wait for: its user may have no more objects");
             return false;
+        }
+        struct ws_command *j = ws_command_new(join->client, WS_COMMAND_MARK);
+        if (!j) {
+            ws_client_object_gone(join->client);
+            return false;
+        }
         j->is_command = false;
         j->join = join;
         join->n_left++;

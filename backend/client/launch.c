@@ -53,7 +53,7 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     struct ws_command *j = ws_command_new(c, WS_COMMAND_OP);
     if (!j)
         return WS__ERROR__INTERNAL;
-    uint8_t *params = n <= sizeof(j->inline_bytes) ? j->inline_bytes : (j->buffer = malloc(n));
+    uint8_t *params = ws_command_bytes(j, n);
     if (!params) {
         ws_command_free(j);
         return WS__ERROR__OUT_OF_MEMORY;

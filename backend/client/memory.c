@@ -57,6 +57,23 @@ static void give_va(struct ws_allocation *a)
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
 }
 
+/* NULL: no memory, or its user may have no more. */
+static struct ws_allocation *allocation_new(struct ws_client *c)
+{
+    if (ws_client_object(c))
+        return NULL;
+    struct ws_allocation *a = ws_alloc(sizeof(*a));
+    if (!a)
+        ws_client_object_gone(c);
+    return a;
+}
+
+static void allocation_free(struct ws_client *c, struct ws_allocation *a)
+{
+    ws_client_object_gone(c);
+    free(a);
+}
+
 /* Finds an address for a->ref's object. On an error nothing is left of it. */
 static Ws__Error place(struct ws_allocation *a, bool again)
 {
@@ -73,7 +90,7 @@ static Ws__Error place(struct ws_allocation *a, bool again)
         ws_va_free(&a->context->va, a->raw_va, a->raw_bytes);
     }
     ws_object_ref_drop(&a->ref);
-    free(a);
+    allocation_free(c, a);
     return WS__ERROR__OUT_OF_MEMORY;
 }
 
@@ -84,7 +101,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
         return WS__ERROR__INVALID_VALUE;
     if (bytes > x->gpu->device->spec.memory_bytes)
         return WS__ERROR__OUT_OF_MEMORY;
-    struct ws_allocation *a = ws_alloc(sizeof(*a));
+    struct ws_allocation *a = allocation_new(x->client);
     if (!a)
         return WS__ERROR__OUT_OF_MEMORY;
     a->context = x;
@@ -92,7 +109,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
     a->own_access = flags & WS_MEMORY_OWN_ACCESS;
     Ws__Error e = ws_object_new(x, WS_ALIGN_UP(bytes, WS_DEVICE_PAGE_BYTES), &a->ref);
     if (e) {
-        free(a);
+        allocation_free(x->client, a);
         return e;
     }
     e = place(a, false);
@@ -104,7 +121,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
 Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
                            struct ws_allocation **ret)
 {
-    struct ws_allocation *a = ws_alloc(sizeof(*a));
+    struct ws_allocation *a = allocation_new(x->client);
     if (!a)
         return WS__ERROR__OUT_OF_MEMORY;
     a->context = x;
@@ -133,7 +150,7 @@ void ws_memory_free(struct ws_allocation *a)
     give_va(a);
     HASH_DEL(c->memory.allocations, a);
     ws_object_ref_drop(&a->ref);
-    free(a);
+    allocation_free(c, a);
 }
 
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total)

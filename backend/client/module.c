@@ -43,6 +43,7 @@ static void module_free(struct ws_module *m)
         ws_memory_free(m->variables);
     ws_image_unuse(m->use);
     free(m->var_va);
+    ws_client_object_gone(m->context->client);
     free(m);
 }
 
@@ -391,10 +392,15 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
                        struct ws_image_use *use, struct ws_code_entry *code)
 {
     struct ws_client *c = x->client;
-    struct ws_module *m = ws_alloc(sizeof(*m));
+    bool refused = ws_client_object(c);
+    struct ws_module *m = refused ? NULL : ws_alloc(sizeof(*m));
     if (!m) {
+        if (!refused)
+            ws_client_object_gone(c);
         ws_image_unuse(use);
-        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the daemon is out of memory");
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY,
+               refused ? "the user's clients have too many objects"
+                       : "the daemon is out of memory");
         return;
     }
     m->id = id;

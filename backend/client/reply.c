@@ -2,6 +2,7 @@
 #include "backend/client/reply.h"
 
 #include "backend/backend.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 
 enum { TAG_REPLIES = 2 << 3 | 2 };
@@ -15,13 +16,40 @@ static size_t put_varint(uint8_t *p, uint64_t v)
     return n;
 }
 
+/* Room that came with what is to be sent. Answers to somebody who fetches them leave at once, so
+ * nobody is refused that room; answers that wait are bounded. Return: false: it may not have that,
+ * and is dropped. */
+static bool charge_room(struct ws_client *c)
+{
+    size_t n = c->out.cap - c->out.charged_bytes;
+    if (!c->out.stuck_since_ns) {
+        ws_account_take_over(c->who.account, WS_RESOURCE_QUEUED_BYTES, n);
+    } else if (ws_client_charge(c, WS_RESOURCE_QUEUED_BYTES, n)) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
+                       "its answers wait, and its user may have no more bytes that wait");
+        return false;
+    }
+    c->out.charged_bytes += n;
+    return true;
+}
+
+void ws_client_out_free(struct ws_client *c)
+{
+    ws_client_release(c, WS_RESOURCE_QUEUED_BYTES, c->out.charged_bytes);
+    free(c->out.bytes);
+    c->out.bytes = NULL;
+    c->out.cap = c->out.charged_bytes = 0;
+}
+
 void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m)
 {
-    size_t n = protobuf_c_message_get_packed_size(m);
+    size_t n = protobuf_c_message_get_packed_size(m), cap = c->out.cap;
     if (ws_grow((void **)&c->out.bytes, &c->out.cap, c->out.n + n + 11, 1)) {
         ws_client_drop_no_memory(c);
         return;
     }
+    if (WS_UNLIKELY(c->out.cap != cap) && !charge_room(c))
+        return;
     c->out.bytes[c->out.n++] = tag;
     c->out.n += put_varint(c->out.bytes + c->out.n, n);
     c->out.n += protobuf_c_message_pack(m, c->out.bytes + c->out.n);

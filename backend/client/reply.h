@@ -8,8 +8,8 @@
 #include "backend/client/client.h"
 
 struct ws_client_out {
-    uint8_t *bytes; /* ServerMessage so far, packed */
-    size_t n, cap;
+    uint8_t *bytes;               /* ServerMessage so far, packed */
+    size_t n, cap, charged_bytes; /* charged: of cap, to its user */
     uint64_t n_retired_told;
     Ws__Error notice_error;
     char notice_text[256];
@@ -32,5 +32,7 @@ void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const
 WS_MUST_CHECK int ws_client_tell_reached(struct ws_client *c, uint64_t id);
 /* Adds a field of a ServerMessage to what waits to be sent. */
 void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m);
+/* Gives the room back; nothing waits in it. */
+void ws_client_out_free(struct ws_client *c);
 
 #endif

@@ -27,6 +27,7 @@
 
 #include "backend/backend.h"
 #include "backend/client/module.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -100,8 +101,12 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
         ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "more than %u streams", c->limits.max_streams);
         return WS__ERROR__LIMIT_EXCEEDED;
     }
+    Ws__Error e = ws_client_object(c);
+    if (e)
+        return e;
     struct ws_stream *s = ws_alloc(sizeof(*s));
     if (!s) {
+        ws_client_object_gone(c);
         return ws_client_drop_no_memory(c);
     }
     s->non_blocking = m->non_blocking;
@@ -114,6 +119,7 @@ Ws__Error ws_stream_create(struct ws_client *c, const Ws__StreamCreate *m)
 void ws_stream_free(struct ws_stream *s)
 {
     s->context->client->streams.n--;
+    ws_client_object_gone(s->context->client);
     ws_list_remove(&s->blocked);
     ws_list_remove(&s->ready);
     ws_list_remove(&s->node);

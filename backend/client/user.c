@@ -73,6 +73,19 @@ void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n)
     ws_account_release(c->who.account, r, n);
 }
 
+Ws__Error ws_client_object(struct ws_client *c)
+{
+    Ws__Error e = ws_client_charge(c, WS_RESOURCE_OBJECTS, 1);
+    c->n_objects += !e;
+    return e;
+}
+
+void ws_client_object_gone(struct ws_client *c)
+{
+    c->n_objects--;
+    ws_client_release(c, WS_RESOURCE_OBJECTS, 1);
+}
+
 uint64_t ws_user_memory_left(const struct ws_client *c)
 {
     uint64_t may = ws_account_may_hold(c->who.account, WS_RESOURCE_DEVICE_BYTES),

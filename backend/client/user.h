@@ -30,6 +30,10 @@ Ws__Error ws_client_charge(struct ws_client *c, enum ws_resource r, uint64_t n);
 void ws_client_tell_refused(struct ws_client *c, enum ws_resource r, uint64_t n);
 void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n);
 
+/* One small thing more, of which the daemon keeps a record. Return: as ws_client_charge(). */
+Ws__Error ws_client_object(struct ws_client *c);
+void ws_client_object_gone(struct ws_client *c);
+
 /* Bytes of device memory that he may still have; UINT64_MAX: he has no limit. */
 uint64_t ws_user_memory_left(const struct ws_client *c);
 /* The weight of the client's tasks among those of other users, 100 is 1. */

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "backend/client/vmm.h"
 #include "backend/client/memory.h"
+#include "backend/client/user.h"
 
 #include <string.h>
 
@@ -24,11 +25,15 @@ struct ws_handle *ws_handle_find(struct ws_client *c, uint64_t id)
 
 static struct ws_handle *handle_new(struct ws_client *c, uint64_t id)
 {
+    if (ws_client_object(c))
+        return NULL;
     struct ws_handle *h = ws_alloc(sizeof(*h));
-    if (h) {
-        h->id = id;
-        HASH_ADD(hh, c->memory.handles, id, sizeof(h->id), h);
+    if (!h) {
+        ws_client_object_gone(c);
+        return NULL;
     }
+    h->id = id;
+    HASH_ADD(hh, c->memory.handles, id, sizeof(h->id), h);
     return h;
 }
 
@@ -36,6 +41,7 @@ static void handle_free(struct ws_client *c, struct ws_handle *h)
 {
     HASH_DEL(c->memory.handles, h);
     ws_object_ref_drop(&h->ref);
+    ws_client_object_gone(c);
     free(h);
 }
 
@@ -158,8 +164,11 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     if ((i < r->n && r->v[i]->va - m->address < m->bytes) ||
         (i && m->address - r->v[i - 1]->va < r->v[i - 1]->bytes))
         return WS__ERROR__INVALID_VALUE;
+    if (ws_client_object(c))
+        return WS__ERROR__OUT_OF_MEMORY;
     struct ws_vmapping *v = ws_alloc(sizeof(*v));
     if (!v || ws_grow((void **)&r->v, &r->cap, r->n + 1, sizeof(*r->v))) {
+        ws_client_object_gone(c);
         free(v);
         return WS__ERROR__OUT_OF_MEMORY;
     }
@@ -222,6 +231,7 @@ static void remove_if(struct ws_client *c, struct ws_reservation *r,
         }
         leave_space(c, v);
         ws_object_ref_drop(&v->ref);
+        ws_client_object_gone(c);
         free(v);
     }
     r->n = n;

@@ -95,9 +95,10 @@ static void client_free(struct ws_client *c)
     }
     ws_va_deinit(&c->memory.va);
     free(c->contexts);
-    free(c->out.bytes);
+    ws_client_out_free(c);
     ws_output_deinit(&c->output);
     ws_ledger_deinit(&c->not_supported);
+    ws_client_release(c, WS_RESOURCE_OBJECTS, c->n_objects);
     ws_account_unref(c->who.account);
     free(c);
 }

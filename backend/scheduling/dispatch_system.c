@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 
 #define FIRST_GUESS_MS 1.0
+#define HISTORIES_MAX  4096
 #define FORGET         0.25
 #define FORESEEN       64 /* predictions for the first job of a task */
 /* delta of EDL, where nobody has measured it: the part of a job's time that goes with the core
@@ -258,12 +259,36 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
 
 /* ---- tasks ---- */
 
+static bool in_use(const struct ws_dispatch *d, const struct ws_task_history *h)
+{
+    ws_list_for_each (n, &d->tasks)
+        if (ws_list_entry(n, struct ws_gpu_task, node)->history == h)
+            return true;
+    return false;
+}
+
+/* Programs choose the names of their tasks, and there are always more: the oldest history that no
+ * client has is forgotten. */
+static void forget_oldest(struct ws_dispatch *d)
+{
+    struct ws_task_history *h, *next;
+    if (HASH_COUNT(d->histories) < HISTORIES_MAX)
+        return;
+    HASH_ITER (hh, d->histories, h, next)
+        if (!in_use(d, h)) {
+            HASH_DEL(d->histories, h);
+            history_free(h);
+            return;
+        }
+}
+
 static struct ws_task_history *history_of(struct ws_dispatch *d, const char *name)
 {
     struct ws_task_history *h;
     HASH_FIND_STR(d->histories, name, h);
     if (h)
         return h;
+    forget_oldest(d);
     h = ws_alloc(sizeof(*h));
     if (!h)
         return NULL;

@@ -76,11 +76,8 @@ bool ws_client_flush(struct ws_client *c)
             append_notice(c);
             return ws_client_flush(c);
         }
-        if (c->out.cap > KEEP_BYTES) {
-            free(c->out.bytes);
-            c->out.bytes = NULL;
-            c->out.cap = 0;
-        }
+        if (c->out.cap > KEEP_BYTES)
+            ws_client_out_free(c);
         return true;
     }
     if (r != -EAGAIN) {

@@ -188,6 +188,117 @@ static void test_image_is_charged_once_to_each_user(void **state)
     assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 3, 0, ptx, strlen(ptx))), WS__ERROR__OK);
 }
 
+/* ---- small things, and what waits ---- */
+
+static uint64_t objects(struct wss *w, unsigned peer)
+{
+    return used(w, peer, WS_RESOURCE_OBJECTS);
+}
+
+static void test_objects_are_counted(void **state)
+{
+    struct wss *w = *state;
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 4, NULL);
+    uint64_t at_first = objects(w, 0), id = 1;
+    wss_stream(w, 0, WS_STREAM_FIRST, 0, false);
+    assert_int_equal(objects(w, 0), at_first + 1);
+    wss_record(w, 0, 5, WS_STREAM_FIRST);
+    assert_int_equal(objects(w, 0), at_first + 2);
+    uint64_t va = wss_alloc(w, 0, 0, 512);
+    assert_int_equal(objects(w, 0), at_first + 3);
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, ptx, strlen(ptx))), WS__ERROR__OK);
+    assert_int_equal(objects(w, 0), at_first + 4);
+    w->config.limits.pool[WS_RESOURCE_OBJECTS] = 2 * objects(w, 0);
+    assert_int_equal(wss_alloc(w, 0, 0, 512), 0);
+    assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 2, 0, ptx, strlen(ptx))),
+                     WS__ERROR__OUT_OF_MEMORY);
+    wss_stream(w, 0, WS_STREAM_FIRST + 1, 0, false);
+    assert_int_equal(w->peers[0].notice_error, WS__ERROR__OUT_OF_MEMORY);
+    assert_false(w->peers[0].dropped);
+    assert_true(wss_alloc(w, 4, 0, 512)); /* others have their share */
+    wss_do(w, 0, WS__COMMAND__C_MODULE_UNLOAD, &id);
+    assert_int_equal(wss_error(w, 0, wss_free_mem(w, 0, va)), WS__ERROR__OK);
+    uint64_t stream = WS_STREAM_FIRST, event = 5;
+    wss_do(w, 0, WS__COMMAND__C_STREAM_DESTROY, &stream);
+    wss_do(w, 0, WS__COMMAND__C_EVENT_DESTROY, &event);
+    assert_int_equal(objects(w, 0), at_first);
+}
+
+/* A wait for all streams puts a mark into each that is busy. */
+static void test_marks_are_counted(void **state)
+{
+    enum { STREAMS = 6 };
+    struct wss *w = *state;
+    wss_hello(w, 0, NULL);
+    uint64_t va = wss_alloc(w, 0, 0, 512);
+    for (uint64_t i = 0; i < STREAMS; i++) {
+        wss_stream(w, 0, WS_STREAM_FIRST + i, 0, true);
+        wss_fill(w, 0, WS_STREAM_FIRST + i, va, 512, 1);
+    }
+    uint64_t before = objects(w, 0);
+    wss_sync_device(w, 0, 0);
+    assert_int_equal(objects(w, 0), before + STREAMS);
+    w->config.limits.pool[WS_RESOURCE_OBJECTS] = 2 * objects(w, 0) + 4;
+    wss_sync_device(w, 0, 0);
+    assert_true(w->peers[0].dropped);
+    assert_int_equal(w->peers[0].dropped_error, WS__ERROR__LIMIT_EXCEEDED);
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+}
+
+static uint64_t read_back(struct wss *w, unsigned peer, uint64_t va, uint64_t bytes)
+{
+    Ws__Copy m = WS__COPY__INIT;
+    m.stream = WS_STREAM_DEFAULT_0;
+    m.src = va;
+    m.bytes = bytes;
+    m.bulk = WS__COPY__BULK__REPLY_DST;
+    return wss_do(w, peer, WS__COMMAND__C_COPY_SYNC, &m);
+}
+
+/* Data for a reply waits in the daemon until the copy is done: gigabytes for a few messages. */
+static void test_data_that_waits_is_bounded(void **state)
+{
+    enum { MIB = 1 << 20, ROOM = 64 << 10 }; /* room: for answers */
+    struct wss *w = *state;
+    w->config.limits.pool[WS_RESOURCE_QUEUED_BYTES] = 8 * MIB;
+    wss_hello(w, 0, NULL);
+    uint64_t va = wss_alloc(w, 0, 0, MIB);
+    for (unsigned i = 0; i < 3; i++)
+        assert_false(wss_replied(w, 0, read_back(w, 0, va, MIB)));
+    assert_in_range(used(w, 0, WS_RESOURCE_QUEUED_BYTES), 3 * MIB, 3 * MIB + ROOM);
+    assert_int_equal(wss_error(w, 0, read_back(w, 0, va, MIB)), WS__ERROR__OUT_OF_MEMORY);
+    wss_hello(w, 4, NULL); /* others have their share */
+    uint64_t others = wss_alloc(w, 4, 0, MIB);
+    assert_false(wss_replied(w, 4, read_back(w, 4, others, MIB)));
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+    fakedev_complete_all(&w->dev[0]);
+    wss_turn(w);
+    assert_in_range(used(w, 0, WS_RESOURCE_QUEUED_BYTES), 0, ROOM);
+}
+
+/* Answers to somebody who does not fetch them. */
+static void test_answers_that_wait_are_bounded(void **state)
+{
+    struct wss *w = *state;
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 4, NULL);
+    w->config.limits.pool[WS_RESOURCE_QUEUED_BYTES] = 40000;
+    w->peers[0].stuck = true;
+    unsigned n = 0;
+    for (; n < 20000 && client(w, 0); n++)
+        wss_query_stream(w, 0, 9999); /* an error with a text */
+    assert_true(n > 100 && n < 20000);
+    assert_int_equal(used(w, 4, WS_RESOURCE_QUEUED_BYTES), 0);
+    wss_query_stream(w, 4, WS_STREAM_DEFAULT_0);
+    assert_int_equal(w->peers[4].n_replies, 1);
+    assert_true(client(w, 4) != NULL);
+}
+
 /* ---- who sees what ---- */
 
 static void ask_status(struct wss *w, unsigned peer)
@@ -319,12 +430,21 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-        T(test_seats_are_left_for_others),          T(test_segments_are_counted),
-        T(test_bytes_of_segments_are_shared),       T(test_rings_and_exports_are_counted),
-        T(test_uploads_are_bounded_by_user),        T(test_upload_without_progress_is_forgotten),
-        T(test_image_is_charged_once_to_each_user), T(test_status_shows_ones_own),
-        T(test_sms_of_others_are_not_told),         T(test_trace_shows_ones_own),
+        T(test_seats_are_left_for_others),
+        T(test_segments_are_counted),
+        T(test_bytes_of_segments_are_shared),
+        T(test_rings_and_exports_are_counted),
+        T(test_uploads_are_bounded_by_user),
+        T(test_upload_without_progress_is_forgotten),
+        T(test_image_is_charged_once_to_each_user),
+        T(test_status_shows_ones_own),
+        T(test_sms_of_others_are_not_told),
+        T(test_trace_shows_ones_own),
         T(test_policy_is_for_administrators),
+        T(test_objects_are_counted),
+        T(test_marks_are_counted),
+        T(test_data_that_waits_is_bounded),
+        T(test_answers_that_wait_are_bounded),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
