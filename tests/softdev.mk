@@ -16,7 +16,10 @@ tests_unit_device_test_timing_SOURCES = tests/unit/device/test_timing.c
 tests_unit_device_test_timing_LDADD = $(DEVICE_LDADD)
 tests_unit_device_test_catalog_SOURCES = tests/unit/device/test_catalog.c
 tests_unit_device_test_catalog_LDADD = $(DEVICE_LDADD)
-TESTS += tests/unit/device/test_heap tests/unit/device/test_space tests/unit/device/test_timing tests/unit/device/test_catalog
+check_PROGRAMS += tests/unit/device/test_mem
+tests_unit_device_test_mem_SOURCES = tests/unit/device/test_mem.c
+tests_unit_device_test_mem_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_mem tests/unit/device/test_heap tests/unit/device/test_space tests/unit/device/test_timing tests/unit/device/test_catalog
 
 check_PROGRAMS += tests/unit/device/test_soft
 tests_unit_device_test_soft_SOURCES = tests/unit/device/test_soft.c

@@ -7,8 +7,12 @@
  * more memory than the host. Freed large blocks of up to 32 MiB wait in a small cache: faulting 16
  * MiB in again would cost more than the copy that needs it.
  *
- * A block from a free list or from the cache is cleared before it is handed out, so that no client
- * sees another client's data. */
+ * No client sees another client's data. A fresh mapping is zero. A small block from a free list is
+ * cleared when it is handed out. Clearing a large block would hold up whoever allocates, who may be
+ * the daemon's loop; so a thread, the sweeper, clears what waits in the cache, and only cleared
+ * blocks are handed out from there. The sweeper also unmaps what the cache has no room for: giving
+ * back many touched pages takes long as well. It does so in pieces, so that others who map
+ * memory meanwhile do not wait for the whole. */
 #include "device/soft/mem.h"
 
 #include <pthread.h>
@@ -24,6 +28,7 @@ enum { N_CLASSES = 9, N_CACHED = 16 };
 #define CACHED_BLOCK_MAX_BYTES (UINT64_C(32) << 20)
 #define CACHE_MAX_BYTES        (UINT64_C(64) << 20)
 #define HUGE_BYTES             (UINT64_C(2) << 20)
+#define SWEEP_PIECE_BYTES      (UINT64_C(4) << 20)
 #define PAGE_BYTES             UINT64_C(4096)
 
 struct free_block {
@@ -36,6 +41,12 @@ struct slab {
 struct cached {
     uint8_t *host;
     uint64_t bytes; /* of the mapping */
+    bool clean;
+};
+struct dead { /* a mapping that nobody needs any more */
+    struct dead *next;
+    uint8_t *host;
+    uint64_t bytes;
 };
 
 /* All under lock. */
@@ -49,7 +60,12 @@ struct ws_mem {
     struct free_block *free[N_CLASSES];
     struct cached cache[N_CACHED]; /* oldest first */
     unsigned n_cached;
-    uint64_t cached_bytes;
+    uint64_t cached_bytes; /* the one that is being cleared counts */
+    bool clearing;         /* the sweeper clears a block, which is not in the cache meanwhile */
+    struct dead *dead;
+    pthread_t sweeper;
+    bool has_sweeper, stop;
+    pthread_cond_t work; /* for the sweeper */
 };
 
 int ws_mem_new(struct ws_mem **ret, uint64_t limit_bytes)
@@ -58,14 +74,113 @@ int ws_mem_new(struct ws_mem **ret, uint64_t limit_bytes)
     if (!m)
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->work, NULL);
     m->limit_bytes = limit_bytes;
     m->n_refs = 1;
     *ret = m;
     return 0;
 }
 
+/* ---- the sweeper ---- */
+
+/* Pages first, a piece at a time: that needs no exclusive right to the process's mappings. */
+static void unmap_in_pieces(uint8_t *host, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += SWEEP_PIECE_BYTES)
+        (void)madvise(host + at, WS_MIN(bytes - at, SWEEP_PIECE_BYTES), MADV_DONTNEED);
+    munmap(host, bytes);
+}
+
+static void cache_remove(struct ws_mem *m, unsigned i)
+{
+    memmove(&m->cache[i], &m->cache[i + 1], (--m->n_cached - i) * sizeof(m->cache[0]));
+}
+
+/* Clears the newest block that is not clean: it is the most likely to be wanted. Lock held, but
+ * not meanwhile. Return: false: all are clean. */
+static bool clear_one(struct ws_mem *m)
+{
+    unsigned i = m->n_cached;
+    while (i && m->cache[i - 1].clean)
+        i--;
+    if (!i)
+        return false;
+    struct cached c = m->cache[i - 1];
+    cache_remove(m, i - 1);
+    m->clearing = true;
+    pthread_mutex_unlock(&m->lock);
+    memset(c.host, 0, c.bytes);
+    pthread_mutex_lock(&m->lock);
+    c.clean = true;
+    m->clearing = false;
+    m->cache[m->n_cached++] = c; /* its place was kept */
+    return true;
+}
+
+static bool unmap_one(struct ws_mem *m)
+{
+    struct dead *d = m->dead;
+    if (!d)
+        return false;
+    m->dead = d->next;
+    pthread_mutex_unlock(&m->lock);
+    unmap_in_pieces(d->host, d->bytes);
+    free(d);
+    pthread_mutex_lock(&m->lock);
+    return true;
+}
+
+static void *sweep(void *arg)
+{
+    struct ws_mem *m = arg;
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop)
+        if (!clear_one(m) && !unmap_one(m))
+            pthread_cond_wait(&m->work, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+/* There is work for the sweeper. Lock held. Return: false: there is no sweeper. */
+static bool wake_sweeper(struct ws_mem *m)
+{
+    if (!m->has_sweeper)
+        m->has_sweeper = !pthread_create(&m->sweeper, NULL, sweep, m);
+    if (m->has_sweeper)
+        pthread_cond_signal(&m->work);
+    return m->has_sweeper;
+}
+
+/* Lock held. */
+static void unmap_later(struct ws_mem *m, uint8_t *host, uint64_t bytes)
+{
+    struct dead *d = ws_alloc(sizeof(*d));
+    if (!d || !wake_sweeper(m)) {
+        free(d);
+        munmap(host, bytes);
+        return;
+    }
+    *d = (struct dead){m->dead, host, bytes};
+    m->dead = d;
+}
+
+/* ---- life ---- */
+
 static void mem_free(struct ws_mem *m)
 {
+    if (m->has_sweeper) {
+        pthread_mutex_lock(&m->lock);
+        m->stop = true;
+        pthread_cond_signal(&m->work);
+        pthread_mutex_unlock(&m->lock);
+        pthread_join(m->sweeper, NULL);
+    }
+    while (m->dead) {
+        struct dead *next = m->dead->next;
+        munmap(m->dead->host, m->dead->bytes);
+        free(m->dead);
+        m->dead = next;
+    }
     while (m->slabs) {
         struct slab *next = m->slabs->next;
         munmap(m->slabs->base, SLAB_BYTES);
@@ -74,6 +189,7 @@ static void mem_free(struct ws_mem *m)
     }
     for (unsigned i = 0; i < m->n_cached; i++)
         munmap(m->cache[i].host, m->cache[i].bytes);
+    pthread_cond_destroy(&m->work);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }
@@ -149,22 +265,40 @@ static uint8_t *small_alloc(struct ws_mem *m, unsigned c, bool *ret_dirty)
     return p;
 }
 
-static void cache_remove(struct ws_mem *m, unsigned i)
-{
-    m->cached_bytes -= m->cache[i].bytes;
-    memmove(&m->cache[i], &m->cache[i + 1], (--m->n_cached - i) * sizeof(m->cache[0]));
-}
-
-/* A block of exactly @bytes (rounded to pages: mappings are unmapped by that size). Lock held. */
+/* A clean block of exactly @bytes (rounded to pages: mappings are unmapped by that size). Lock
+ * held. */
 static uint8_t *cache_take(struct ws_mem *m, uint64_t bytes)
 {
     for (unsigned i = m->n_cached; i-- > 0;)
-        if (m->cache[i].bytes == bytes) {
+        if (m->cache[i].clean && m->cache[i].bytes == bytes) {
             uint8_t *p = m->cache[i].host;
+            m->cached_bytes -= bytes;
             cache_remove(m, i);
             return p;
         }
     return NULL;
+}
+
+/* Lock held. */
+static void large_release(struct ws_mem *m, uint8_t *host, uint64_t bytes)
+{
+    unsigned n = N_CACHED - m->clearing;
+    if (bytes > CACHED_BLOCK_MAX_BYTES) {
+        unmap_later(m, host, bytes);
+        return;
+    }
+    while (m->n_cached && (m->n_cached >= n || m->cached_bytes + bytes > CACHE_MAX_BYTES)) {
+        struct cached oldest = m->cache[0];
+        m->cached_bytes -= oldest.bytes;
+        cache_remove(m, 0);
+        unmap_later(m, oldest.host, oldest.bytes);
+    }
+    if (!wake_sweeper(m)) {
+        munmap(host, bytes);
+        return;
+    }
+    m->cache[m->n_cached++] = (struct cached){host, bytes, false};
+    m->cached_bytes += bytes;
 }
 
 int ws_mem_alloc(struct ws_mem *m, uint64_t bytes, uint8_t **ret)
@@ -181,7 +315,6 @@ int ws_mem_alloc(struct ws_mem *m, uint64_t bytes, uint8_t **ret)
     } else {
         uint64_t pages_bytes = WS_ALIGN_UP(bytes, PAGE_BYTES);
         p = cache_take(m, pages_bytes);
-        dirty = p != NULL;
         if (!p)
             p = map(pages_bytes);
     }
@@ -201,9 +334,6 @@ int ws_mem_alloc(struct ws_mem *m, uint64_t bytes, uint8_t **ret)
 void ws_mem_release(void *mem, uint8_t *host, uint64_t bytes)
 {
     struct ws_mem *m = mem;
-    struct cached evicted[N_CACHED];
-    unsigned n_evicted = 0;
-    uint64_t pages_bytes = WS_ALIGN_UP(bytes, PAGE_BYTES);
     pthread_mutex_lock(&m->lock);
     m->used_bytes -= bytes;
     if (bytes <= SMALL_MAX_BYTES) {
@@ -211,19 +341,23 @@ void ws_mem_release(void *mem, uint8_t *host, uint64_t bytes)
         struct free_block *b = (struct free_block *)host;
         b->next = m->free[c];
         m->free[c] = b;
-    } else if (pages_bytes > CACHED_BLOCK_MAX_BYTES) {
-        evicted[n_evicted++] = (struct cached){host, pages_bytes};
     } else {
-        while (m->n_cached == N_CACHED || m->cached_bytes + pages_bytes > CACHE_MAX_BYTES) {
-            evicted[n_evicted++] = m->cache[0];
-            cache_remove(m, 0);
-        }
-        m->cache[m->n_cached++] = (struct cached){host, pages_bytes};
-        m->cached_bytes += pages_bytes;
+        large_release(m, host, WS_ALIGN_UP(bytes, PAGE_BYTES));
     }
     unref_and_unlock(m);
-    for (unsigned i = 0; i < n_evicted; i++)
-        munmap(evicted[i].host, evicted[i].bytes);
+}
+
+void ws_mem_clear(uint8_t *p, uint64_t bytes, bool private)
+{
+    uint8_t *first = (uint8_t *)WS_ALIGN_UP((uintptr_t)p, PAGE_BYTES);
+    uint8_t *last = (uint8_t *)((uintptr_t)(p + bytes) & ~(uintptr_t)(PAGE_BYTES - 1));
+    if (bytes < SMALL_MAX_BYTES ||
+        madvise(first, (size_t)(last - first), private ? MADV_DONTNEED : MADV_REMOVE)) {
+        memset(p, 0, bytes);
+        return;
+    }
+    memset(p, 0, (size_t)(first - p));
+    memset(last, 0, (size_t)(p + bytes - last));
 }
 
 uint64_t ws_mem_used_bytes(struct ws_mem *m)

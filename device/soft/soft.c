@@ -316,10 +316,8 @@ static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes,
         if (from) {
             memcpy(host, from, len);
             from += len;
-        } else { /* fresh memory is zero; untouched, a large array costs nothing until it is used */
-            for (uint64_t i = 0; i < len; i++)
-                if (host[i])
-                    host[i] = 0;
+        } else {
+            ws_mem_clear(host, len, device != NULL);
         }
         va += len;
         n -= len;

@@ -585,7 +585,8 @@ static void test_memory_limit_and_zeroing(void **state)
         assert_int_equal(ws_space_unmap(f->space[0], 0x10000000000), 0);
         assert_int_equal(ws_device_mem_alloc(f->device, f->space[1], 0x10000000000, sizes[i]), 0);
         assert_true(ws_space_find(f->space[1], 0x10000000000, sizes[i], &m));
-        assert_ptr_equal(m.host, old); /* reused, and clean */
+        if (sizes[i] <= 128 * 1024)
+            assert_ptr_equal(m.host, old); /* reused; a larger one is cleared first */
         for (uint64_t k = 0; k < sizes[i]; k++)
             assert_int_equal(m.host[k], 0);
         assert_int_equal(ws_space_unmap(f->space[1], 0x10000000000), 0);
