@@ -14,8 +14,9 @@
  *      the middle of something can finish.
  *   2. ws_clients_settle() takes it out of every part. It runs between messages and between
  *      the parts of a turn, when no function holds anything of a client but the client itself.
- *   3. It is freed at the end of the turn in which no device works for it any more
- *      (ws_clients_reap()). So a pointer to a client stays good for the whole turn.
+ *   3. It is freed at the end of a turn in which no device works for it any more
+ *      (ws_clients_reap()); one that has very much, in parts at the ends of several turns. So a
+ *      pointer to a client stays good for the whole turn.
  *   4. A stream may be freed by ws_server_run_ready() (scheduling/run.h) and by nothing else but
  *      its client's end. */
 #ifndef WS_BACKEND_BACKEND_H
@@ -63,7 +64,7 @@ struct ws_client {
     struct ws_server *server;
     uint32_t id;
     struct ws_peer peer;
-    bool dropped;
+    bool dropped, freeing; /* freeing: part of it is freed already */
     struct ws_limits limits; /* as it was told: those of the configuration when it came */
     struct ws_client_who who;
     struct ws_task work; /* which task it is */

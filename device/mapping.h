@@ -50,6 +50,8 @@ WS_MUST_CHECK int ws_space_set_access(struct ws_space *s, uint64_t va, uint32_t 
 /* Removes the mapping that starts at @va; its memory goes back to its device. Kernels still running
  * may not use it any more (the caller makes sure, or they fault). Return: 0 or -ENOENT. */
 WS_MUST_CHECK int ws_space_unmap(struct ws_space *s, uint64_t va);
+/* The same for the mapping of the highest address. Return: false: there is none. */
+bool ws_space_unmap_last(struct ws_space *s);
 
 /* A space that holds what all of @members hold at the moment of each access, for one launch of
  * several clients. Nothing is mapped in it itself; kernels that use malloc() can't run in it. The

@@ -602,6 +602,15 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
     return 0;
 }
 
+bool ws_space_unmap_last(struct ws_space *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct table *t = s->table;
+    uint64_t va = t->n ? t->v[t->n - 1].va : 0;
+    pthread_mutex_unlock(&s->lock);
+    return va && !ws_space_unmap(s, va);
+}
+
 uint64_t ws_space_id(const struct ws_space *s)
 {
     return s->id;

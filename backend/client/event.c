@@ -165,6 +165,14 @@ void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
     forget_shared(c->server, c, x);
 }
 
+bool ws_events_free_one(struct ws_client *c)
+{
+    if (!c->events.by_id)
+        return false;
+    event_free(c, c->events.by_id);
+    return true;
+}
+
 void ws_events_free(struct ws_client *c)
 {
     struct ws_event *e, *next;

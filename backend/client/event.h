@@ -52,6 +52,8 @@ void ws_event_destroy(struct ws_client *c, uint64_t id);
 struct ws_event *ws_event_find(struct ws_client *c, uint64_t id);
 bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns);
 void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
+/* Of a client that is gone: one of its events. Return: false: it has none. */
+bool ws_events_free_one(struct ws_client *c);
 void ws_events_free(struct ws_client *c);
 /* An event of the client's, made if need be. */
 Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);

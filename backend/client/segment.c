@@ -166,12 +166,13 @@ void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state)
         ws_futex_wake_all(&h->state[chunk]);
 }
 
-void ws_segments_free(struct ws_client *c)
+bool ws_segments_free_one(struct ws_client *c)
 {
-    struct ws_segment *g, *next;
-    HASH_ITER (hh, c->segments.by_id, g, next) {
-        if (g->mapped_at && ws_space_unmap(c->memory.space, g->mapped_at))
-            ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u", c->id, g->id);
-        segment_free(g, c);
-    }
+    struct ws_segment *g = c->segments.by_id;
+    if (!g)
+        return false;
+    if (g->mapped_at && ws_space_unmap(c->memory.space, g->mapped_at))
+        ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u", c->id, g->id);
+    segment_free(g, c);
+    return true;
 }

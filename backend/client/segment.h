@@ -37,6 +37,7 @@ void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c);
 /* A copy is done with it. */
 void ws_segment_put(struct ws_segment *g, struct ws_client *c);
 void ws_segment_chunk_done(struct ws_segment *g, uint32_t chunk, uint32_t state);
-void ws_segments_free(struct ws_client *c);
+/* Of a client that is gone: one of its segments. Return: false: it has none. */
+bool ws_segments_free_one(struct ws_client *c);
 
 #endif

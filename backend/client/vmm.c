@@ -332,19 +332,21 @@ void ws_vmm_reset_begin(struct ws_context *x)
             handle_free(c, h);
 }
 
-void ws_vmm_free(struct ws_client *c)
+bool ws_vmm_free_one(struct ws_client *c)
 {
-    struct ws_reservation *r, *next;
-    struct ws_handle *h, *next_handle;
-    HASH_ITER (hh, c->memory.reservations, r, next) {
-        for (size_t i = 0; i < r->n; i++) {
-            ws_object_ref_drop(&r->v[i]->ref);
-            free(r->v[i]);
-        }
+    struct ws_reservation *r = c->memory.reservations;
+    if (r && r->n) {
+        struct ws_vmapping *m = r->v[--r->n];
+        ws_object_ref_drop(&m->ref);
+        free(m);
+    } else if (r) {
         HASH_DEL(c->memory.reservations, r);
         free(r->v);
         free(r);
+    } else if (c->memory.handles) {
+        handle_free(c, c->memory.handles);
+    } else {
+        return false;
     }
-    HASH_ITER (hh, c->memory.handles, h, next_handle)
-        handle_free(c, h);
+    return true;
 }

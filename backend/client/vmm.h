@@ -42,6 +42,8 @@ Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m);
  * end. */
 void ws_vmm_reset_begin(struct ws_context *x);
 void ws_vmm_reset_end(struct ws_context *x);
-void ws_vmm_free(struct ws_client *c); /* the client's space is gone already */
+/* Of a client that is gone: one of its mappings, reservations or handles, when its space is empty.
+ * Return: false: it has none. */
+bool ws_vmm_free_one(struct ws_client *c);
 
 #endif

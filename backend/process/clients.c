@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Clients come by Hello, and go when they were dropped (ws_client_drop()), whatever the cause:
  * goodbye, the end of the peer's connections when its last messages are handled, a broken limit.
- * ws_clients_settle() takes a dropped client out of every part; its memory is freed by
- * ws_clients_reap(), when no device works for it any more. */
+ * ws_clients_settle() takes a dropped client out of every part; what it has is freed by
+ * ws_clients_reap(), when no device works for it any more, a part in each turn if it is much. */
 #include "backend/process/clients.h"
 
 #include <ctype.h>
@@ -54,15 +54,9 @@ static void refuse(struct ws_server *s, const struct ws_peer *peer, Ws__Error e,
     (void)ws_server_send(s, peer, &m); /* gone already: nothing to tell */
 }
 
-static void client_free(struct ws_client *c)
+/* Whatever may need what free_one() frees. */
+static void stop_using_things(struct ws_client *c)
 {
-    ws_status_forget(c);
-    struct ws_allocation *a, *next;
-    ws_list_remove(&c->node);
-    ws_list_remove(&c->out.dirty);
-    ws_list_remove(&c->jobs.waiting);
-    if (c->out.stuck_since_ns)
-        c->server->out.n_congested--;
     ws_joins_free(c);
     ws_module_loads_forget(c, NULL);
     ws_modules_free(c);
@@ -70,18 +64,39 @@ static void client_free(struct ws_client *c)
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_list_for_each (n, &c->contexts[i].streams)
             ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
-    ws_events_free(c);
     ws_record_syncs_forget(c);
+}
+
+/* One of the things of which a client may have very many. Return: false: none is left. */
+static bool free_one(struct ws_client *c)
+{
+    struct ws_allocation *a = c->memory.allocations;
+    if (ws_events_free_one(c) || ws_segments_free_one(c))
+        return true;
+    if (c->memory.space && ws_space_unmap_last(c->memory.space))
+        return true;
+    if (!a)
+        return ws_vmm_free_one(c);
+    HASH_DEL(c->memory.allocations, a);
+    ws_object_ref_drop(&a->ref);
+    free(a);
+    return true;
+}
+
+static void client_free(struct ws_client *c)
+{
+    ws_status_forget(c);
+    ws_list_remove(&c->node);
+    ws_list_remove(&c->out.dirty);
+    ws_list_remove(&c->jobs.waiting);
+    if (c->out.stuck_since_ns)
+        c->server->out.n_congested--;
+    stop_using_things(c);
+    while (free_one(c))
+        ;
+    ws_events_free(c);
     free(c->out.reached);
-    if (c->memory.space)
-        ws_segments_free(c);
-    ws_space_free(c->memory.space); /* gives all device memory back */
-    HASH_ITER (hh, c->memory.allocations, a, next) {
-        HASH_DEL(c->memory.allocations, a);
-        ws_object_ref_drop(&a->ref);
-        free(a);
-    }
-    ws_vmm_free(c);
+    ws_space_free(c->memory.space);
     ws_exports_forget(c);
     ws_client_ring_free(c);
     for (uint32_t i = 0; i < c->n_contexts; i++) {
@@ -422,13 +437,31 @@ void ws_clients_settle(struct ws_server *s)
     } while (!ws_list_empty(&s->clients.dropped));
 }
 
-void ws_clients_reap(struct ws_server *s)
+/* Return: whether @c was freed before @until_ns. */
+static bool free_until(struct ws_client *c, uint64_t until_ns)
 {
+    enum { CLOCK_EVERY = 16 };
+    if (!c->freeing)
+        stop_using_things(c);
+    c->freeing = true;
+    for (unsigned n = 1; free_one(c); n++)
+        if (n % CLOCK_EVERY == 0 && ws_clock_ns() >= until_ns)
+            return false;
+    client_free(c);
+    return true;
+}
+
+bool ws_clients_reap(struct ws_server *s, uint64_t ns)
+{
+    if (WS_LIKELY(ws_list_empty(&s->clients.dying)))
+        return false;
+    uint64_t until = ws_clock_ns() + ns;
     ws_list_for_each_safe (n, &s->clients.dying) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (!c->n_in_flight)
-            client_free(c);
+        if (!c->n_in_flight && !free_until(c, until))
+            return true;
     }
+    return false;
 }
 
 /* ---- peers that are no clients ---- */

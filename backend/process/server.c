@@ -167,7 +167,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     for (;;) {
         ws_clients_settle(s);
         take_finished(s);
-        ws_clients_reap(s);
+        (void)ws_clients_reap(s, WS_SLICE_UNLIMITED);
         if (ws_list_empty(&s->clients.dying))
             break;
         usleep(200); /* devices were told to let go; they do so soon */
@@ -283,7 +283,7 @@ int ws_server_turn(struct ws_server *s)
     bool more = ws_messages_turn(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->out.dirty)))
         ws_server_flush(s);
-    ws_clients_reap(s);
+    more |= ws_clients_reap(s, s->messages.slice_ns);
     ws_messages_turn_ends(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;

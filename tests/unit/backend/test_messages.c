@@ -344,6 +344,28 @@ static void test_lost_while_held(void **state)
     assert_null(client(GREEDY));
 }
 
+/* What a client had is given back in parts, and others are served meanwhile. */
+static void test_end_of_a_client_that_has_much(void **state)
+{
+    uint64_t before = w->dev[0].used_bytes;
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_not_equal(wss_alloc(w, GREEDY, 0, 4096), 0);
+        wss_record(w, GREEDY, 1 + i, WS_STREAM_DEFAULT_0);
+    }
+    w->server->messages.slice_ns = 0;
+    ws_client_drop(client(GREEDY), WS__ERROR__OK, "by the test");
+    unsigned n_turns = 0;
+    for (; !n_turns || (!ws_list_empty(&w->server->clients.dying) && n_turns < 1000); n_turns++) {
+        give(MODEST, questions(MODEST, 1), NULL);
+        assert_int_equal(ws_server_turn(w->server), 0);
+        check_replies(MODEST, n_turns + 1);
+        wss_turn(w);
+    }
+    assert_in_range(n_turns, 3, 999);
+    assert_int_equal(w->dev[0].used_bytes, before);
+}
+
 /* Those who are no clients wait like one client; a hello is not lost, nor what comes after it. */
 static void test_strangers(void **state)
 {
@@ -384,6 +406,7 @@ int main(int argc, char **argv)
         T(test_data_of_a_held_message),
         T(test_ring_of_a_held_client),
         T(test_lost_while_held),
+        T(test_end_of_a_client_that_has_much),
         T(test_strangers),
     };
     if (argc > 1)
