@@ -720,6 +720,37 @@ static void test_drain(void **state)
     wst_close(&f->a, false);
 }
 
+/* One message whose commands are many, and long: each waits for 4,000 streams. When the daemon has
+ * begun with it, another client is served before it is through. */
+static void test_long_message_holds_nobody_up(void **state)
+{
+    enum { STREAMS = 4000, WAITS = 4000 };
+    struct fixture *f = *state;
+    uint64_t first = 0, last = 0;
+    wst_open(&f->a, NULL, f->d.ipc, true);
+    wst_open(&f->b, NULL, f->d.ipc, true);
+    for (uint64_t i = 0; i < STREAMS; i++) {
+        Ws__StreamCreate m = WS__STREAM_CREATE__INIT;
+        m.stream = 100 + i;
+        wst_post(&f->a, WS__COMMAND__C_STREAM_CREATE, &m);
+    }
+    assert_int_equal(wst_sync_device(&f->a, 0), 0);
+    for (unsigned i = 0; i < WAITS; i++) {
+        Ws__Sync m = WS__SYNC__INIT;
+        m.what_case = WS__SYNC__WHAT_DEVICE;
+        last = wst_post(&f->a, WS__COMMAND__C_SYNC, &m);
+        first = first ? first : last;
+    }
+    wst_flush(&f->a);
+    assert_non_null(wst_wait(&f->a, first, 60000));
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(wst_sync_device(&f->b, 0), 0);
+    assert_null(wst_wait(&f->a, last, 1));
+    assert_non_null(wst_wait(&f->a, last, 60000));
+    wst_close(&f->a, true);
+    wst_close(&f->b, true);
+}
+
 static void test_exit_when_idle(void **state)
 {
     static const char *const idle[] = {"--exit-when-idle", "--gpus", "t400,t400", NULL};
@@ -761,6 +792,7 @@ int main(int argc, char **argv)
         T(test_second_daemon_is_refused),
         T(test_stale_socket_is_replaced),
         T(test_drain),
+        T(test_long_message_holds_nobody_up),
         cmocka_unit_test(test_exit_when_idle),
     };
     if (argc > 1)
