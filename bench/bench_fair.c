@@ -140,6 +140,23 @@ static void attack_large_variable(const struct wst_daemon *d)
     }
 }
 
+/* A module of many kernels, loaded again and again: it is compiled once, but each reply names all
+ * its kernels. */
+static void attack_many_kernels(const struct wst_daemon *d)
+{
+    enum { KERNELS = 20000 };
+    char *ptx = malloc(KERNELS * 48 + 100), *p = ptx;
+    p += sprintf(p, ".version 7.0\n.target sm_70\n.address_size 64\n");
+    for (int i = 0; i < KERNELS; i++)
+        p += sprintf(p, ".visible .entry kernel_%d() { ret; }\n", i);
+    for (uint64_t id = 1;; id++) {
+        if (wst_load_ptx(&a, id, 0, ptx) && a.dropped)
+            open_attacker(d);
+        wst_post(&a, WS__COMMAND__C_MODULE_UNLOAD, &id);
+        wst_flush(&a);
+    }
+}
+
 static void attack_not_supported(const struct wst_daemon *d)
 {
     for (unsigned n = 0;;) {
@@ -226,6 +243,7 @@ static const struct attack {
     {"100,000 allocations, end", attack_many_allocations, 1},
     {"60,000 events, end", attack_many_events, 1},
     {"module with 1 GB variable", attack_large_variable, 1},
+    {"module of 20,000 kernels", attack_many_kernels, 1},
     {"calls not supported", attack_not_supported, 1},
     {"questions", attack_queries, 1},
     {"launches", attack_launches, 1},

@@ -243,7 +243,29 @@ static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_inf
     return out;
 }
 
-/* Replies with what the module holds; false: no memory. */
+enum { KERNELS_FIELD = 1, KERNELS_TAG_BYTES = 1 }; /* of ModuleInfo */
+
+/* A module may have 100,000 kernels, and a client may load it again and again: what is said of
+ * them is made once. Return: false: no memory. */
+static bool pack_kernels(struct ws_arena *a, struct ws_code_entry *code)
+{
+    Ws__ModuleInfo all = WS__MODULE_INFO__INIT;
+    if (code->packed.bytes)
+        return true;
+    all.kernels = ws_arena_array(a, code->n_kernels, sizeof(*all.kernels));
+    if (!all.kernels)
+        return false;
+    for (uint32_t i = 0; i < code->n_kernels; i++)
+        if (!(all.kernels[all.n_kernels++] = kernel_message(a, &code->info->kernels[i])))
+            return false;
+    code->packed.n = ws__module_info__get_packed_size(&all);
+    code->packed.bytes = malloc(WS_MAX(code->packed.n, (size_t)1));
+    if (!code->packed.bytes)
+        return false;
+    ws__module_info__pack(&all, code->packed.bytes);
+    return true;
+}
+
 static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
 {
     switch (type) {
@@ -258,18 +280,24 @@ static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
     }
 }
 
+/* Replies with what the module holds; false: no memory. */
 static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
 {
     struct ws_arena *a = &c->server->arena;
     const struct ws_dmodule_info *info = m->code->info;
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
-    out.kernels = ws_arena_array(a, m->code->n_kernels, sizeof(*out.kernels));
     out.variables = ws_arena_array(a, info->n_vars, sizeof(*out.variables));
-    if (!out.kernels || !out.variables)
+    if (!out.variables || !pack_kernels(a, m->code))
         return false;
-    for (uint32_t i = 0; i < m->code->n_kernels; i++)
-        if (!(out.kernels[out.n_kernels++] = kernel_message(a, &info->kernels[i])))
-            return false;
+    /* Protobuf-c copies a field that it does not know as it is, behind its tag. */
+    ProtobufCMessageUnknownField kernels = {.tag = KERNELS_FIELD,
+                                            .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED};
+    if (m->code->packed.n) {
+        kernels.data = m->code->packed.bytes + KERNELS_TAG_BYTES;
+        kernels.len = m->code->packed.n - KERNELS_TAG_BYTES;
+        out.base.unknown_fields = &kernels;
+        out.base.n_unknown_fields = 1;
+    }
     for (uint32_t i = 0; i < info->n_vars; i++) {
         const struct ws_ptx_var *v = &info->vars[i];
         Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof(*w)) : NULL;

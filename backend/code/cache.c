@@ -193,6 +193,7 @@ static void entry_free(struct ws_code_entry *e)
     free(e->warnings);
     free(e->rewritten);
     ws_learn_code_free(e->learn);
+    free(e->packed.bytes);
     free(e);
 }
 
