@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers of others are not made for such input: libconfuse's ends the process when read() fails, and
- * does not return from a few thousand bytes of zero. So they get a stream in memory, and text only.
+/* Parsers of others are not made for such input: libconfuse's ends the process when read() fails,
+ * and does not return from a few thousand bytes of zero. So they get a stream in memory, and text
+ * only.
  *
  * What is no regular file is not even opened, because opening some devices has an effect. The name
  * may change its meaning between the look and the opening; therefore the opening does not wait, and
