@@ -15,6 +15,8 @@ tests_attack_libclockjump_so_SOURCES = tests/attack/clockjump.c
 tests_attack_libclockjump_so_CFLAGS = $(CUDA_CFLAGS) -fPIC
 tests_attack_libclockjump_so_LDFLAGS =
 tests_attack_libclockjump_so_LINK = $(CC) $(CFLAGS) -shared -o $@
+dist_check_SCRIPTS += tests/attack/quick.sh
+TESTS += tests/attack/quick.sh
 EXTRA_DIST += tests/attack/README.md
 
 attack: all tests/attack/attack tests/attack/bystander tests/attack/libclockjump.so

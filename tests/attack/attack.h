@@ -20,7 +20,6 @@ struct target {
     pid_t pid;
     pid_t bystander;
     uint64_t until_ns; /* when the attack is to end */
-    bool plain_root;   /* all are root, because other users cannot be had */
 };
 
 struct attack {
@@ -45,8 +44,6 @@ struct attack {
     bool owner;          /* the attack is the daemon's owner's mistake: it runs as root */
     bool full_disk;      /* the daemon's directory and /dev/shm are small file systems of its own */
     bool clock_jumps;    /* the daemon's time of day is ahead by what %DIR%/clock says */
-    /* Why it cannot run here, or NULL. Optional. */
-    const char *(*skip)(void);
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
     attacks_host[]; /* each up to a row without a name */

@@ -66,14 +66,9 @@ void place_remove(void)
     place[0] = 0;
 }
 
-bool place_has_users(void)
-{
-    return !getuid();
-}
-
 void place_become(uid_t uid)
 {
-    if (place_has_users() && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+    if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
         die("setresuid");
     prctl(PR_SET_DUMPABLE, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -88,7 +83,7 @@ static void write_key(const char *dir, const char *name, const char *key, const 
     FILE *f = fopen(path, "w");
     if (!f || fchmod(fileno(f), 0600) || fprintf(f, "%s %s\n", key, value) < 0 || fclose(f))
         die(path);
-    if (place_has_users() && chown(path, UID_DAEMON, UID_DAEMON))
+    if (chown(path, UID_DAEMON, UID_DAEMON))
         die(path);
 }
 
@@ -182,7 +177,6 @@ bool daemon_start(struct daemon *d, const struct attack *a)
     snprintf(t->sock, sizeof(t->sock), "%s/sock", t->dir);
     snprintf(t->side, sizeof(t->side), "%s.side", t->sock);
     snprintf(t->conf, sizeof(t->conf), "%s/conf", t->dir);
-    t->plain_root = !place_has_users();
     /* Attacks keep files here too, so it is everybody's. */
     shell("mkdir -m 777 %s && mkdir -m 777 %s/disk", t->dir, t->dir);
     if (chmod(t->dir, 0777))

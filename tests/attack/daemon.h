@@ -13,9 +13,7 @@ enum { UID_DAEMON = 61000, UID_ATTACKER, UID_BYSTANDER, UID_NEWCOMER, UID_PROGRA
  * Return: its path. */
 const char *place_make(void);
 void place_remove(void);
-/* Whether this process may become other users. */
-bool place_has_users(void);
-/* Becomes the user @uid for good, where that can be, and dies with its parent. */
+/* Becomes the user @uid for good, and dies with its parent. */
 void place_become(uid_t uid);
 
 struct daemon {

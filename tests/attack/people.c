@@ -54,7 +54,7 @@ void bystander_start(struct bystander *b, const struct target *t, const char *pl
     snprintf(program, sizeof(program), "%s/bystander", place);
     snprintf(library, sizeof(library), "%s/libwattshare.so", place);
     snprintf(endpoint, sizeof(endpoint), "ipc://%s", t->sock);
-    snprintf(user, sizeof(user), "%d", place_has_users() ? (int)uid : -1);
+    snprintf(user, sizeof(user), "%d", (int)uid);
     snprintf(n, sizeof(n), "%u", calls);
     snprintf(period, sizeof(period), "%u", period_us);
     setenv("LD_PRELOAD", library, 1);
