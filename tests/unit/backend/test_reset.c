@@ -242,7 +242,7 @@ static void put_something(struct mix *m, unsigned c, struct batch *b)
 
 static void prepare(struct mix *m, unsigned c)
 {
-    if (m->s->clients[c].client && m->s->clients[c].client->errors.sticky) {
+    if (softs_sync(m->s, c) && m->s->clients[c].client->errors.sticky) {
         struct batch b = {.n = 0};
         put_reset(&b);
         (void)softs_answer(m->s, c, send_batch(m->s, c, &b));
