@@ -135,6 +135,7 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/dispatch_policy.c \
 	backend/scheduling/dispatch_private.h \
 	backend/scheduling/dispatch_system.c \
+	backend/scheduling/dispatch_urge.c \
 	backend/scheduling/energy.c \
 	backend/scheduling/energy.h \
 	backend/scheduling/energy_log.c \

@@ -128,6 +128,13 @@ int ws_device_preempt(struct ws_device *d, struct ws_op *op)
     return d->ops->preempt(d, op);
 }
 
+int ws_device_urge(struct ws_device *d, struct ws_op *op, uint64_t limit_ns)
+{
+    if (op->kind != WS_OPK_LAUNCH || !d->ops->urge)
+        return -ENOTSUP;
+    return d->ops->urge(d, op, limit_ns);
+}
+
 double ws_progress_part(const struct ws_progress *p)
 {
     return p->part;

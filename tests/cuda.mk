@@ -18,7 +18,7 @@ tests_cuda_libcuda_stub_so_LINK = $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so
 CUDA_STUB_LDADD = tests/cuda/libcuda_stub.so -lm
 
 CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
-	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_badptx
+	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_endless tests/cuda/drv_badptx
 CUDA_CLIENTS += tests/cuda/drv_graph
 check_PROGRAMS += $(CUDA_CLIENTS)
 tests_cuda_drv_graph_SOURCES = tests/cuda/drv_graph.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
@@ -71,6 +71,11 @@ tests_cuda_drv_fault_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_fault_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_fault_LDFLAGS =
 tests_cuda_drv_fault_LDADD = -ldl -lm
+tests_cuda_drv_endless_SOURCES = tests/cuda/drv_endless.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_endless_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_endless_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_endless_LDFLAGS =
+tests_cuda_drv_endless_LDADD = -ldl -lm
 tests_cuda_drv_badptx_SOURCES = tests/cuda/drv_badptx.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_badptx_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_badptx_CPPFLAGS = $(CUDA_CPPFLAGS)

@@ -42,7 +42,8 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->join = NULL;
     j->host_function = NULL;
     j->relaunch = NULL;
-    j->in_job = j->fused = false;
+    j->in_job = false;
+    j->fused = NULL;
     j->carries = NULL;
     j->moved_from = NULL;
     j->moved_va = 0;

@@ -46,9 +46,9 @@ struct ws_command {
     bool is_command;                  /* counts as a command that retires */
     bool submitting, finished_inline; /* set around ws_device_submit(), loop thread only */
     bool in_job;                      /* counted in its context's job (dispatch.c) */
-    bool fused;                       /* part of a merged launch */
     /* it is the merged launch itself, and stands in no stream (fused.c) */
     struct ws_fused *carries;
+    struct ws_fused *fused;       /* the merged launch that it is part of; NULL: none */
     struct ws_memory *moved_from; /* OP: fills memory anew that was here: a reference (migrate.c) */
     uint64_t moved_va;            /* …which is mapped here meanwhile; 0: the host sees it */
     uint8_t bulk;                 /* Ws__Copy__Bulk */

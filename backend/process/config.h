@@ -45,7 +45,8 @@ struct ws_config {
     bool unfenced; /* isolation = none */
     bool gpu_worker, learn, fused_leader;
     uint32_t time_scale, n_workers, n_loaders, n_slots;
-    uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s;
+    uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s,
+        max_kernel_ms;
     uint64_t max_kernel_insns;
     struct ws_limits limits;
     struct ws_task_rules tasks;

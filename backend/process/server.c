@@ -286,6 +286,8 @@ int ws_server_turn(struct ws_server *s)
     more |= ws_clients_reap(s, s->messages.slice_ns);
     ws_messages_turn_ends(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
+    if (s->dispatch)
+        gate_ms = sooner(gate_ms, ws_dispatch_left_ms(s));
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         poll_ms = sooner(poll_ms, leaving_ms(s));

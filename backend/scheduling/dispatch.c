@@ -6,6 +6,9 @@
  * operation has come back it is PREEMPTED. What was stopped stands at the head of its stream
  * again, with its progress in the launch; RESUME lets the streams go on.
  *
+ * A job that others have waited for too long is put aside (dispatch_urge.c): policies do not see
+ * it. If it stops and has more to do, it is WAITING again.
+ *
  * The end. A job is over when the device has nothing of it, nothing of it is held, and its
  * client waits (any answer that it gets counts). A client that gives nothing more and does not
  * wait either is noticed when the next decision is due. A job that began with JobBegin ends only
@@ -64,7 +67,7 @@ static bool idle(const struct ws_gpu_job *g)
 /* All it was given is done, and the program has not said itself that more belongs to it. */
 static bool over(const struct ws_gpu_job *g)
 {
-    return g->state == WS_JOB_RUNNING && !g->stopping && idle(g) &&
+    return ((g->state == WS_JOB_RUNNING && !g->stopping) || g->aside) && idle(g) &&
            (g->n_launches || g->part != WS_PART_KERNEL) && !g->context->client->jobs.own.open;
 }
 
@@ -143,7 +146,7 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
                              .moves = g->moves,
                              .context = x,
                              .id = ++d->n_jobs,
-                             .seq = d->n_jobs,
+                             .seq = ++d->last_seq,
                              .state = WS_JOB_WAITING,
                              .gpu = x->gpu->device->index,
                              .first_start_ns = UINT64_MAX,
@@ -153,6 +156,7 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
         g->release_ms -= ((double)clock - (double)c->jobs.own.release_ns) / 1e6;
         deadline = (double)c->jobs.own.deadline_ns / 1e6;
     }
+    t->newest_job = g->id;
     g->deadline_ms = deadline > 0 ? g->release_ms + deadline : INFINITY;
     ws_list_init(&g->held);
     ws_list_init(&g->idle_node);
@@ -241,6 +245,10 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
     }
     if (g->state != WS_JOB_RUNNING || g->stopping) {
         hold(g, s);
+        if (g->aside && !g->n_in_flight) {
+            ws_dispatch_come_back(d, g);
+            ws_dispatch_work_off(d);
+        }
         return false;
     }
     j->in_job = true;
@@ -287,6 +295,11 @@ void ws_dispatch_op_ended(struct ws_command *j)
         job_end(d, g);
         if (!j->client->jobs.n_open)
             ws_gpu_task_free(d, j->client->jobs.task);
+        ws_dispatch_work_off(d);
+    } else if (g->aside) {
+        g->stopping = false;
+        if (!ws_list_empty(&g->held))
+            ws_dispatch_come_back(d, g);
         ws_dispatch_work_off(d);
     } else if (g->stopping) {
         g->stopping = false;
@@ -398,4 +411,5 @@ void ws_dispatch_turn(struct ws_server *s)
         end_abandoned(d);
     if (d->n_events)
         ws_dispatch_work_off(d);
+    ws_dispatch_urge_turn(d);
 }

@@ -89,7 +89,9 @@ bool ws_dispatch_is_on(const struct ws_server *s); /* there is a policy */
 bool ws_dispatch_gate_begin(struct ws_context *x);
 void ws_dispatch_gate_end(struct ws_context *x, uint64_t n_launches, uint64_t device_ns,
                           uint64_t energy_uj);
-/* Rings due alarms; called each turn. */
+/* Rings due alarms, and looks after jobs that others wait for; called each turn. */
 void ws_dispatch_turn(struct ws_server *s);
+/* At the end of a turn: ms until it wants to be called again; -1: when something happens. */
+int ws_dispatch_left_ms(const struct ws_server *s);
 
 #endif

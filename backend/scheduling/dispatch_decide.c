@@ -50,7 +50,8 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
     g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
-    g->due = false;
+    g->due = g->aside = false;
+    g->waited_ns = 0;
     d->n_starts++;
     ws_dispatch_wake_held(g);
     if (g->gated) {
@@ -133,12 +134,12 @@ static void start_on_cpu(struct ws_dispatch *d, struct ws_gpu_job *g,
     start(d, g, &on);
 }
 
-static void preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
+void ws_dispatch_preempt(struct ws_dispatch *d, struct ws_gpu_job *g)
 {
     if (g->stopping)
         return;
     d->n_preemptions++;
-    g->stopping = true;
+    g->stopping = d->urging = true;
     ws_list_for_each (n, &g->context->streams) {
         struct ws_stream *s = ws_list_entry(n, struct ws_stream, node);
         struct ws_command *j = s->running;
@@ -217,7 +218,7 @@ static void carry_out(struct ws_dispatch *d, size_t i)
             fuse(d, i);
         break;
     case WS_DECIDE_PREEMPT:
-        preempt(d, d->by_job[p->job]);
+        ws_dispatch_preempt(d, d->by_job[p->job]);
         break;
     case WS_DECIDE_RUN_CPU:
         start_on_cpu(d, d->by_job[p->job], p);
@@ -341,6 +342,8 @@ static void run_forgotten(struct ws_dispatch *d)
         struct ws_gpu_job *g = ws_list_entry(n, struct ws_gpu_job, node);
         if (g->booked)
             return;
+        if (g->aside) /* it runs, or has nothing to run */
+            continue;
         if (g->given_up && !given_up)
             given_up = g;
         else if (!g->given_up && !oldest)

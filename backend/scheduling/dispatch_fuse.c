@@ -39,7 +39,7 @@ bool ws_dispatch_fuse(struct ws_dispatch *d, struct ws_gpu_job *const *members, 
     }
     for (uint32_t i = 0; i < n_jobs; i++) {
         struct ws_gpu_job *g = jobs[i]->stream->context->job;
-        jobs[i]->in_job = jobs[i]->fused = true;
+        jobs[i]->in_job = true;
         g->n_in_flight++;
     }
     return true;

@@ -39,6 +39,7 @@ struct ws_gpu_task {
     int index; /* in system.tasks */
     int priority;
     uint64_t id;
+    uint64_t newest_job;
 };
 
 struct ws_gpu_job {
@@ -53,7 +54,8 @@ struct ws_gpu_job {
     bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
     bool due;              /* …the policy gave it one that is not free yet */
     bool refused;          /* a decision on it made no sense */
-    int index;             /* of its task, in system.tasks */
+    bool aside; /* others waited for it too long (dispatch_urge.c): policies don't see it */
+    int index;  /* of its task, in system.tasks */
     uint64_t id, seq;
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     double start_ms, predicted_ms;  /* of this start; end of it all as predicted */
@@ -74,6 +76,12 @@ struct ws_gpu_job {
     struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
     uint32_t n_blocks; /* of its largest launch */
+    /* dispatch_urge.c */
+    uint32_t n_yields;         /* how often it was put aside */
+    uint64_t waited_ns;        /* it has had its GPU, since it last began, while others waited */
+    uint64_t waited_from_ns;   /* host clock at the last look; 0: nobody waited then */
+    uint64_t waited_device_ns; /* …the device's */
+    uint64_t company_ns;       /* host clock at the last look that saw other clients at work */
 };
 
 enum { WS_EXPLAINED_MOVES = 8 };
@@ -108,6 +116,10 @@ struct ws_dispatch {
     size_t n_blocks, cap_blocks;
     struct ws_task_history *histories;
     uint64_t n_due; /* ever */
+    uint64_t last_seq;
+    uint64_t urge_next_ns; /* host clock: the next look at who waits for whom */
+    uint64_t urge_seen;    /* the newest job at the last one */
+    bool urging;           /* somebody did at the last one, or a job was to stop */
     uint64_t n_jobs, n_asked, n_refused, n_starts, n_preemptions, n_fused, n_migrations, n_rescued,
         n_failed, n_cpu;
     char unprepared[256]; /* what prepare() said last */
@@ -160,6 +172,7 @@ void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, ui
 void ws_dispatch_work_off(struct ws_dispatch *d);
 void ws_dispatch_set_state(struct ws_dispatch *d, struct ws_gpu_job *g, enum ws_job_state state);
 void ws_dispatch_wake_held(struct ws_gpu_job *g); /* the streams that wait for the job's turn */
+void ws_dispatch_preempt(struct ws_dispatch *d, struct ws_gpu_job *g); /* asks it to stop */
 void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decision *p);
 
 /* dispatch_system.c */
@@ -193,6 +206,12 @@ void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
 bool ws_dispatch_gate_holds(struct ws_dispatch *d, struct ws_policy_decision *p);
 /* The gated job that is to start now; NULL: none. */
 struct ws_gpu_job *ws_dispatch_gate_next(struct ws_dispatch *d);
+
+/* dispatch_urge.c: jobs that others wait for */
+/* Looks who waits for whom, if it is time. */
+void ws_dispatch_urge_turn(struct ws_dispatch *d);
+/* A job that was put aside has stopped, and has more to do. */
+void ws_dispatch_come_back(struct ws_dispatch *d, struct ws_gpu_job *g);
 
 /* dispatch_fuse.c: one launch, on @p's GPU and SMs, of what stands at the heads of streams of
  * @members, which are about to start.

@@ -482,7 +482,7 @@ static int jobs_fill(struct ws_dispatch *d, struct on_gpu *on)
             struct ws_policy_gpu_state *st = &d->gpu_states[g->booking.gpu];
             st->free_at = WS_MAX(st->free_at, g->booking.end);
         }
-        if ((g->given_up || g->booked || g->due) && g->state == WS_JOB_WAITING)
+        if (((g->given_up || g->booked || g->due) && g->state == WS_JOB_WAITING) || g->aside)
             continue;
         if (runs && g->gpu >= d->server->n_visible)
             continue; /* on the host's processor: no GPU's business */

@@ -365,7 +365,7 @@ static void submit(struct ws_fused *f)
         if (ws_stream_pop(j->stream) != j)
             ws_log(WS_ERROR, "fused: the launch was not at the head of its stream");
         ws_stream_run(j->stream, j);
-        j->fused = true;
+        j->fused = f;
         j->learn = NULL; /* what it takes here is not what it takes alone */
         op->ready_ns = WS_MAX(op->ready_ns, j->op.ready_ns);
     }
@@ -374,6 +374,7 @@ static void submit(struct ws_fused *f)
     f->command.client = f->members[0]->client;
     f->command.carries = f;
     f->command.kind = WS_COMMAND_OP;
+    f->server->fused.n_running++;
     f->server->fused.counts.n_launches++;
     f->server->fused.counts.n_members += f->n;
     ws_device_submit(f->device, op);
@@ -519,10 +520,16 @@ static void set_result(const struct ws_fused *f, uint32_t k, uint64_t energy_uj)
     to->preempted = false;
 }
 
+struct ws_op *ws_fused_op(struct ws_fused *f)
+{
+    return &f->command.op;
+}
+
 uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret)
 {
     uint64_t energy_uj[WS_FUSE_MAX];
     uint32_t n = f->n;
+    f->server->fused.n_running--;
     share_energy(f, energy_uj);
     for (uint32_t k = 0; k < n; k++) {
         set_result(f, k, energy_uj[k]);

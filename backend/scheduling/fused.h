@@ -44,6 +44,8 @@ int ws_fused_start(struct ws_server *s, struct ws_gpu *gpu, const struct ws_sm_s
  * Return: how many. */
 uint32_t ws_fused_ended(struct ws_fused *f, struct ws_command **ret);
 
+struct ws_op *ws_fused_op(struct ws_fused *f); /* the operation that the device has */
+
 /* The templates that were made. */
 int ws_fused_cache_new(struct ws_server *s);   /* 0, -ENOMEM */
 void ws_fused_cache_free(struct ws_server *s); /* before the loader's images; nothing is running */
@@ -59,6 +61,7 @@ struct ws_server_fused {
     struct ws_fused_cache *cache;
     struct ws_fused_arena *arena; /* NULL: nothing was merged yet */
     struct ws_fused_counts counts;
+    uint32_t n_running; /* merged launches that a device has */
 };
 
 #endif

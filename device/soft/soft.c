@@ -135,6 +135,15 @@ static int soft_preempt(struct ws_device *dev, struct ws_op *op)
     return 0;
 }
 
+static int soft_urge(struct ws_device *dev, struct ws_op *op, uint64_t limit_ns)
+{
+    struct ws_soft *d = soft_of(dev);
+    pthread_mutex_lock(&d->sched->lock);
+    bool runs = ws_launch_urge_locked(d, op, limit_ns);
+    pthread_mutex_unlock(&d->sched->lock);
+    return runs ? 0 : WS_DEVICE_EXECUTED;
+}
+
 /* ---- clocks, power, alarms ---- */
 
 #define CLOCK_MIN 0.3
@@ -463,6 +472,7 @@ static const struct ws_device_ops soft_ops = {
     .now_ns = soft_now_ns,
     .occupancy = soft_occupancy,
     .preempt = soft_preempt,
+    .urge = soft_urge,
     .set_clocks = soft_set_clocks,
     .set_power = soft_set_power,
     .alarm = soft_alarm,

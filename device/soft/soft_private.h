@@ -66,6 +66,8 @@ void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_
 /* Deals no more blocks of @op. Return: true if it ended thereby and is in @ended. */
 bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
                               struct ws_list *ended);
+/* As ws_device_urge(). Return: whether @op is being executed. */
+bool ws_launch_urge_locked(struct ws_soft *d, const struct ws_op *op, uint64_t limit_ns);
 /* Prices and completes the kernels in @ended. No locks held. */
 void ws_launch_finish(struct ws_list *ended);
 

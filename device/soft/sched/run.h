@@ -26,6 +26,7 @@ struct ws_run {
     struct ws_fit fit;
     unsigned epoch; /* of the space */
     uint64_t started_host_ns, started_device_ns;
+    _Atomic uint64_t limit_ns; /* of a block's own time; 0: nobody waits. Set under the lock */
     _Atomic uint64_t n_thread_insns;
     struct ws_grid grid;
     /* under the scheduler's lock, once there is a tenant */
@@ -36,7 +37,8 @@ struct ws_run {
     bool coop, aborted;
     bool stopping;                 /* preempted */
     uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
-    bool idle;                     /* the clock knows that all of them poll */
+    uint64_t waits_ns; /* of the host's processor, while others wait and all live blocks do too */
+    bool idle;         /* the clock knows that all of them poll */
     /* Of a launch that is resumed, or to be filled when it is preempted; else NULL. */
     struct ws_soft_progress *progress;
     uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */

@@ -55,11 +55,13 @@ struct ws_dealt_block {
     uint64_t linear;
     uint32_t sm, slot;
     uint64_t slice_insns; /* warp instructions used of its slice */
-    bool waits;           /* all its warps spun in its last turn */
-    bool may_wait;        /* or it looked as if */
-    bool waiting;         /* counted in run->n_waiting: so it was when it was given back */
-    bool polls;           /* in its last turn it did nothing but look where it had looked before */
-    bool polling;         /* counted in run->n_polling: so it was when it was given back */
+    /* Of the host's processor, while other clients waited: in all, and in its last turn. */
+    uint64_t host_ns, turn_ns;
+    bool waits;    /* all its warps spun in its last turn */
+    bool may_wait; /* or it looked as if */
+    bool waiting;  /* counted in run->n_waiting: so it was when it was given back */
+    bool polls;    /* in its last turn it did nothing but look where it had looked before */
+    bool polling;  /* counted in run->n_polling: so it was when it was given back */
     uint64_t n_looked;
     struct ws_exec_work work, polled; /* polled: while it polls */
 };

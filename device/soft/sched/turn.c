@@ -13,11 +13,19 @@
  *
  * Preemption: no more blocks are dealt, and those that were dealt run to their end. So what was
  * executed is always the first blocks of the grid, and a launch that is resumed begins with the
- * next one. If all dealt blocks (seem to) wait for something, dealing goes on instead. */
+ * next one. If all dealt blocks (seem to) wait for something, dealing goes on instead.
+ *
+ * Urging: while other clients wait for what a kernel has, its blocks' own time is counted, and one
+ * that runs for too long ends the kernel, or its client's part of it. Where the kernel is to stop
+ * as well, its blocks are finished one after another: then no block waits for all the others
+ * before it ends, and one that has no end is found soon. Blocks that seem to wait still take
+ * turns. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/sched/run.h"
 
@@ -99,6 +107,50 @@ enum ws_step ws_block_run(struct ws_dealt_block *b, uint64_t budget, uint64_t *r
     return step;
 }
 
+static struct ws_grid_part *part_of(const struct ws_dealt_block *b)
+{
+    uint64_t number;
+    return ws_grid_part_of(&b->run->grid, b->linear, &number);
+}
+
+/* It keeps others waiting, and there is no end to be seen. */
+static void time_out(const struct ws_dealt_block *b, uint64_t limit_ns)
+{
+    unsigned long long ms = limit_ns / WS_NS_PER_MS;
+    struct ws_grid_part *p = part_of(b);
+    if (p)
+        ws_run_stop_part(p, WS_DEV_E_TIMEOUT,
+                         "%s: a block ran for %llu ms while other clients waited (limit: "
+                         "max_kernel_ms)",
+                         p->kernel, ms);
+    else
+        ws_run_stop(b->run, WS_DEV_E_TIMEOUT,
+                    "%s: a block ran for %llu ms while other clients waited (limit: "
+                    "max_kernel_ms)",
+                    ws_run_name(b->run), ms);
+}
+
+/* Of the host's processor: a busy host does not make a block look longer than it is. */
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* ws_block_run(), where other clients wait. */
+static enum ws_step run_timed(struct ws_dealt_block *b, uint64_t budget, uint64_t limit_ns,
+                              uint64_t *ret_used)
+{
+    uint64_t before = thread_ns();
+    enum ws_step step = ws_block_run(b, budget, ret_used);
+    b->turn_ns = thread_ns() - before;
+    b->host_ns += b->turn_ns;
+    if (step == WS_STEP_MORE && b->host_ns >= limit_ns)
+        time_out(b, limit_ns);
+    return step;
+}
+
 bool ws_block_begin(struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
@@ -132,9 +184,10 @@ void ws_launch_turn(struct ws_turn *turn)
                 continue;
             }
         }
-        uint64_t n;
-        turn->outcome[i] =
-            (uint8_t)ws_block_run(b, b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS, &n);
+        uint64_t n, budget = b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS,
+                    limit_ns = atomic_load_explicit(&b->run->limit_ns, memory_order_relaxed);
+        turn->outcome[i] = (uint8_t)(WS_UNLIKELY(limit_ns) ? run_timed(b, budget, limit_ns, &n)
+                                                           : ws_block_run(b, budget, &n));
         used += n;
     }
 }
@@ -154,6 +207,9 @@ static void state_spare(struct ws_run *r, struct ws_blockrun *state)
 static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
+    const struct ws_grid_part *p = part_of(b);
+    if (WS_UNLIKELY(p && atomic_load(&p->stop) == WS_DEV_E_TIMEOUT)) /* the others don't wait for */
+        b->work = b->polled = (struct ws_exec_work){0};              /* the time it would take */
     if (b->started)
         ws_run_count(r, b);
     state_spare(r, b->state);
@@ -232,6 +288,47 @@ static void run_unblock(struct ws_run *r)
     r->tenant->deal_blocked = false;
 }
 
+/* While others wait: a kernel all of whose blocks wait has the time of one block. */
+static void run_waits(struct ws_run *r, const struct ws_dealt_block *b)
+{
+    uint64_t limit_ns = r->limit_ns;
+    if (!limit_ns)
+        return;
+    if (r->n_waiting < r->n_live)
+        r->waits_ns = 0;
+    else if ((r->waits_ns += b->turn_ns) >= limit_ns)
+        time_out(b, limit_ns);
+}
+
+bool ws_launch_urge_locked(struct ws_soft *d, const struct ws_op *op, uint64_t limit_ns)
+{
+    for (struct ws_tenant *t = d->tenants; t; t = t->next)
+        ws_list_for_each (it, &t->runs) {
+            struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+            if (r->op != op)
+                continue;
+            r->limit_ns = limit_ns;
+            return true;
+        }
+    return false;
+}
+
+/* Where a block that is not through waits for its next turn. */
+static void block_queue(struct ws_tenant *t, struct ws_dealt_block *b)
+{
+    const struct ws_run *r = b->run;
+    bool waits = b->waits || b->may_wait, one_by_one = r->stopping && r->limit_ns,
+         used_up = b->slice_insns >= WS_SLICE_INSNS;
+    bool rotate = b->started && (b->waits || (used_up && (waits || !one_by_one)));
+    if (rotate)
+        b->slice_insns = 0;
+    ws_list_append(rotate       ? &t->rotated
+                   : one_by_one ? t->front.next /* before it: the first */
+                                : &t->front,
+                   &b->link);
+    block_waiting(b, rotate && waits);
+}
+
 bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
                               struct ws_list *ended)
 {
@@ -265,12 +362,9 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
         struct ws_dealt_block *b = turn->blocks[i];
         struct ws_run *r = b->run;
         if (turn->outcome[i] == WS_STEP_MORE && !ws_run_stopped(r)) {
-            bool rotate = b->started && (b->waits || b->slice_insns >= WS_SLICE_INSNS);
-            if (rotate)
-                b->slice_insns = 0;
-            ws_list_append(rotate ? &t->rotated : &t->front, &b->link);
-            block_waiting(b, rotate && (b->waits || b->may_wait));
+            block_queue(t, b);
             block_polling(b, b->polls);
+            run_waits(r, b);
             run_unblock(r);
             continue;
         }

@@ -15,8 +15,8 @@
  * had taken no time. An operation whose stall ran into the limit (vclock.h) is placed where it
  * would have been, which may be in the past. Then it is done at once (an overrun). An operation
  * that only waited in the meantime ends when it has ended on the host; what it executed while
- * waiting is not counted. A launch that faulted is done at its priced end, a cancelled one at
- * once. */
+ * waiting is not counted. A launch that faulted is done at its priced end, one that was cancelled
+ * or has run for too long at once. */
 #include "device/soft/timeline/flight.h"
 
 #include <stdio.h>
@@ -160,7 +160,7 @@ static void fire(struct ws_vevent *e)
 static void complete_cancelled(struct ws_flight *f)
 {
     struct ws_soft *d = f->device;
-    if (f->op->error != WS_DEV_E_CANCELLED)
+    if (f->op->error != WS_DEV_E_CANCELLED && f->op->error != WS_DEV_E_TIMEOUT)
         ws_soft_fail(f->op, WS_DEV_E_CANCELLED, "cancelled");
     if (f->loaded) {
         uint64_t now = ws_vclock_now_ns(d->vclock);
@@ -333,6 +333,7 @@ static void executed(struct ws_flight *f)
     struct ws_soft *d = f->device;
     pthread_mutex_lock(&d->flights_lock);
     f->state = EXECUTED;
+    f->cancelled |= f->op->error == WS_DEV_E_TIMEOUT; /* others have waited long enough */
     f->idled = ws_flight_has_idled(f->op);
     ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
     d->n_inside++;                              /* once f is gone the device may be closed */
