@@ -375,15 +375,18 @@ static void keep_telemetry(struct ws_proxy *p)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
-/* Whether another restart is within the limit; counts it. */
+/* Whether another restart is within the limit; counts it. One that a client brought about by a kernel
+ * that others waited for does not count: it must not cost them the GPU. */
 static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();
     uint32_t slot = p->status.n_restarts % p->max_restarts;
     bool ok =
         p->status.n_restarts < p->max_restarts || now - p->restarts_ns[slot] > WS_PROXY_WINDOW_NS;
-    p->restarts_ns[slot] = now;
-    return ok;
+    bool urged = p->urged;
+    p->urged = false;
+    p->restarts_ns[slot] = urged ? 0 : now;
+    return ok || urged;
 }
 
 static void give_up(struct ws_proxy *p, const char *why)

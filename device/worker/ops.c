@@ -555,6 +555,8 @@ void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why)
         }
         if (o->cancelled)
             ws_check_fail(op, WS_DEV_E_CANCELLED, "cancelled");
+        else if (o->timed_out)
+            ws_check_fail(op, WS_DEV_E_TIMEOUT, "%.150s (limit: max_kernel_ms)", why);
         else
             ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU's worker was restarted: %.140s",
                           why);

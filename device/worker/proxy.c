@@ -161,6 +161,7 @@ const struct ws_device_ops ws_proxy_ops = {
     .telemetry = telemetry,
     .occupancy = ws_proxy_occupancy,
     .preempt = ws_proxy_preempt,
+    .urge = ws_proxy_urge,
     .alarm = alarm_at,
     .now_ns = now_ns,
     .real = &real_ops,

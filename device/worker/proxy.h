@@ -50,6 +50,9 @@ struct ws_proxy_op {
     bool entered;
     bool sent, replayed, cancelled;
     uint64_t cancelled_ns; /* host clock */
+    uint64_t urged_ns;     /* how long others have waited for it */
+    uint64_t urged_at_ns;  /* host clock, when that was counted last; 0: nobody waits */
+    bool timed_out;        /* the worker was ended for it */
     struct ws_wire_submit wire;
     /* Bytes of a copy that lie outside of regions: first those that go out, behind them those that
      * come back. */
@@ -99,6 +102,7 @@ struct ws_proxy {
     char lost_text[192];
     uint64_t patience_ns; /* given to cancelled operations (hang.c); 0: for ever */
     uint32_t max_restarts;
+    bool urged; /* the worker was ended because others waited: not a fault of the GPU */
     uint64_t restarts_ns[WS_PROXY_RESTARTS_LIMIT]; /* a ring of max_restarts */
 
     /* calls_lock */
@@ -174,6 +178,7 @@ void ws_proxy_submit(struct ws_device *d, struct ws_op *op);
 void ws_proxy_watch(struct ws_proxy *p);
 void ws_proxy_cancel(struct ws_device *d, struct ws_space *s);
 int ws_proxy_preempt(struct ws_device *d, struct ws_op *op);
+int ws_proxy_urge(struct ws_device *d, struct ws_op *op, uint64_t limit_ns); /* hang.c */
 /* Messages; on the reader's thread. */
 void ws_proxy_on_done(struct ws_proxy *p, struct ws_wire_message *m);
 void ws_proxy_on_print(struct ws_proxy *p, struct ws_wire_message *m);

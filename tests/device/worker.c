@@ -202,7 +202,7 @@ static void test_ends_between_operations(void **state)
 {
     struct belongings b;
     have(&b, 0);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 7; round++) {
         count(0, 1);
         end_worker();
         check(&b);
@@ -354,6 +354,30 @@ static void test_endless(void **state)
     no_more(&b);
 }
 
+/* The same while its client is there and others wait: the client is told that it took too long. It
+ * may do so again and again without losing the GPU for others. */
+static void test_endless_while_others_wait(void **state)
+{
+    struct belongings b;
+    uint64_t flag = suite_alloc(&S, 0, 512);
+    have(&b, 1);
+    for (int round = 0; round < 7; round++) {
+        struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
+        uint64_t before = status().n_restarts;
+        suite_submit(&S, &c);
+        for (int i = 0; i < 2000 && status().n_restarts == before; i++) {
+            int r = ws_device_urge(S.device, &c.op, 20000000);
+            assert_true(r == 0 || r == WS_DEVICE_EXECUTED);
+            usleep(5000);
+        }
+        suite_wait(&c);
+        assert_int_equal(c.op.error, WS_DEV_E_TIMEOUT);
+        assert_non_null(strstr(c.op.text, "did not end while others waited"));
+    }
+    check(&b);
+    no_more(&b);
+}
+
 /* Closing does not wait for a worker that comes too late to be told. */
 static void test_closed_while_it_ends(void **state)
 {
@@ -449,6 +473,7 @@ int main(int argc, char **argv)
         T(test_cancelled_and_ended),
         T(test_closed_while_it_ends),
         cmocka_unit_test_setup_teardown(test_endless, setup_impatient, teardown),
+        cmocka_unit_test_setup_teardown(test_endless_while_others_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
     };
