@@ -42,9 +42,11 @@ static void keep(struct wss_peer *p, const Ws__ServerMessage *m)
 {
     for (size_t i = 0; i < m->n_replies; i++) {
         const Ws__Reply *r = m->replies[i];
+        if (!p->replies && !(p->replies = ws_alloc_array(WSS_REPLIES, sizeof(*p->replies))))
+            abort();
         if (p->n_replies == WSS_REPLIES)
             abort();
-        __typeof__(&p->replies[0]) k = &p->replies[p->n_replies++];
+        struct wss_reply *k = &p->replies[p->n_replies++];
         k->seq = r->seq;
         k->error = r->error;
         k->value = r->value;
@@ -165,6 +167,8 @@ void wss_free(struct wss *w)
                     w->dev[i].n_instances, w->dev[i].n_modules);
             abort();
         }
+    for (unsigned i = 0; i < WSS_PEERS; i++)
+        free(w->peers[i].replies);
     free(w);
 }
 

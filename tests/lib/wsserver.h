@@ -9,6 +9,14 @@
 #include "tests/lib/fakedev.h"
 
 enum { WSS_PEERS = 8, WSS_REPLIES = 512, WSS_GATES = 64 };
+struct wss_reply {
+    uint64_t seq, value, value2;
+    Ws__Error error;
+    char text[256];
+    unsigned n_kernels;
+    uint8_t data[64];
+    size_t n_data;
+};
 struct wss_peer {
     struct ws_peer peer;
     uint64_t next_seq, retired;
@@ -18,14 +26,7 @@ struct wss_peer {
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
     unsigned n_notices, n_replies, n_status, n_messages;
-    struct {
-        uint64_t seq, value, value2;
-        Ws__Error error;
-        char text[256];
-        unsigned n_kernels;
-        uint8_t data[64];
-        size_t n_data;
-    } replies[WSS_REPLIES];
+    struct wss_reply *replies; /* [WSS_REPLIES]; NULL: none has come */
     uint32_t n_devices, gpus[8];
     struct { /* what the latest answers showed */
         unsigned n_clients, n_others, n_accounts, n_learned, n_spans;
