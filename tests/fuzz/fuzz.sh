@@ -26,11 +26,12 @@ fi
 set -- -entropic=0 -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="build/fuzz/found/$name-"
 case $name in
 exec | link | passes | ptx) set -- "$@" -dict=tests/fuzz/ptx.dict ;;
+session) set -- "$@" -max_len=512 ;;
 config) set -- "$@" -dict=tests/fuzz/config.dict ;;
 esac
 r=0
 "$target" "$@" -max_total_time="$seconds" "$kept" "tests/corpus/$name" >"$log" 2>&1 || r=$?
-edges() { sed -n "s/.* $1 *cov: \([0-9]*\) .*/\1/p" "$log" | tail -n 1; }
+edges() { sed -n "s/.*$1 *cov: \([0-9]*\) .*/\1/p" "$log" | tail -n 1; }
 if [ $r = 0 ]; then
     printf 'fuzz_%-9s %7s inputs/s  %6s edges in the beginning, %6s in the end  ok\n' "$name" \
         "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")" "$(edges INITED)" "$(edges DONE)"
