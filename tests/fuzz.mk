@@ -10,6 +10,11 @@ FUZZ_DRIVER = tests/fuzz/libdriver.a
 FUZZ_LINKFLAGS = $(AM_LDFLAGS)
 endif
 
+check_PROGRAMS += tests/fuzz/fuzz_config
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c
+tests_fuzz_fuzz_config_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_config_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
+
 check_PROGRAMS += tests/fuzz/fuzz_coverage
 tests_fuzz_fuzz_coverage_SOURCES = tests/fuzz/fuzz_coverage.c
 tests_fuzz_fuzz_coverage_LDFLAGS = $(FUZZ_LINKFLAGS)
@@ -19,6 +24,11 @@ check_PROGRAMS += tests/fuzz/fuzz_cubin
 tests_fuzz_fuzz_cubin_SOURCES = tests/fuzz/fuzz_cubin.c
 tests_fuzz_fuzz_cubin_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_cubin_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
+check_PROGRAMS += tests/fuzz/fuzz_decode
+tests_fuzz_fuzz_decode_SOURCES = tests/fuzz/fuzz_decode.c
+tests_fuzz_fuzz_decode_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_decode_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
 
 check_PROGRAMS += tests/fuzz/fuzz_exec
 tests_fuzz_fuzz_exec_SOURCES = tests/fuzz/fuzz_exec.c
@@ -35,6 +45,11 @@ tests_fuzz_fuzz_link_SOURCES = tests/fuzz/fuzz_link.c
 tests_fuzz_fuzz_link_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_link_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
 
+check_PROGRAMS += tests/fuzz/fuzz_passes
+tests_fuzz_fuzz_passes_SOURCES = tests/fuzz/fuzz_passes.c
+tests_fuzz_fuzz_passes_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_passes_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
+
 check_PROGRAMS += tests/fuzz/fuzz_protocol
 tests_fuzz_fuzz_protocol_SOURCES = tests/fuzz/fuzz_protocol.c
 tests_fuzz_fuzz_protocol_LDFLAGS = $(FUZZ_LINKFLAGS)
@@ -50,8 +65,13 @@ tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz_session.c tests/fuzz/session_c
 tests_fuzz_fuzz_session_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_session_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
 
+check_PROGRAMS += tests/fuzz/fuzz_side
+tests_fuzz_fuzz_side_SOURCES = tests/fuzz/fuzz_side.c tests/fuzz/bytes.h tests/fuzz/side.h tests/fuzz/side.c
+tests_fuzz_fuzz_side_LDFLAGS = $(FUZZ_LINKFLAGS)
+tests_fuzz_fuzz_side_LDADD = $(FUZZ_DRIVER) $(WSSERVER_LDADD)
+
 dist_check_SCRIPTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
 TESTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
 dist_noinst_SCRIPTS += tests/fuzz/fuzz.sh
-EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/coverage tests/corpus/cubin tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
-	tests/corpus/protocol tests/corpus/ptx tests/corpus/session
+EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/config tests/corpus/coverage tests/corpus/cubin tests/corpus/decode tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
+	tests/corpus/protocol tests/corpus/ptx tests/corpus/session tests/corpus/side

@@ -16,21 +16,29 @@ fi
 name=$1
 target=build/fuzz/tests/fuzz/fuzz_$name kept=build/fuzz/corpus/$name log=build/fuzz/$name.log
 mkdir -p "$kept" build/fuzz/found
+seeds=tests/corpus/$name
+[ "$name" != passes ] || seeds="tests/corpus/exec tests/corpus/ptx"
 # Of what earlier runs have kept, the smallest inputs that reach all of it.
+# shellcheck disable=SC2086
 if [ -n "$(ls "$kept")" ]; then
     rm -rf "$kept.new"
     mkdir "$kept.new"
-    "$target" -merge=1 "$kept.new" "tests/corpus/$name" "$kept" >"$log" 2>&1 && rm -rf "$kept" && mv "$kept.new" "$kept"
+    "$target" -merge=1 "$kept.new" $seeds "$kept" >"$log" 2>&1 && rm -rf "$kept" && mv "$kept.new" "$kept"
 fi
 # -entropic=1, the default, spends more than half of the time on choosing what to change next.
 set -- -entropic=0 -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="build/fuzz/found/$name-"
 case $name in
-exec | link | passes | ptx) set -- "$@" -dict=tests/fuzz/ptx.dict ;;
+exec | link | ptx) set -- "$@" -dict=tests/fuzz/ptx.dict ;;
+passes) set -- "$@" -dict=tests/fuzz/ptx.dict -max_len=600 ;;
 session) set -- "$@" -max_len=512 ;;
-config) set -- "$@" -dict=tests/fuzz/config.dict ;;
+config)
+    sed -n 's/^KEY([a-z]*, \([a-z_]*\),.*/"\1"/p' backend/process/config_keys.def >build/fuzz/config.dict
+    set -- "$@" -dict=build/fuzz/config.dict
+    ;;
 esac
 r=0
-"$target" "$@" -max_total_time="$seconds" "$kept" "tests/corpus/$name" >"$log" 2>&1 || r=$?
+# shellcheck disable=SC2086
+"$target" "$@" -max_total_time="$seconds" "$kept" $seeds >"$log" 2>&1 || r=$?
 edges() { sed -n "s/.*$1 *cov: \([0-9]*\) .*/\1/p" "$log" | tail -n 1; }
 if [ $r = 0 ]; then
     printf 'fuzz_%-9s %7s inputs/s  %6s edges in the beginning, %6s in the end  ok\n' "$name" \

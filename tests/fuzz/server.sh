@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the fuzz target for whole sessions over its corpus. It fails if the daemon's core or the
-# software GPUs crash, keep something of a client that has ended or, with sanitizers, do what C leaves
-# undefined.
+# Runs the fuzz targets for what the daemon reads, but for messages (protocol.sh), over their corpora:
+# its configuration, single messages, the handoff socket and rings, and whole sessions on software
+# GPUs. It fails if one crashes, keeps something of a client that has ended or, with sanitizers, does
+# what C leaves undefined.
 set -eu
 srcdir=${srcdir:-.}
-timeout 120 tests/fuzz/fuzz_session "$srcdir/tests/corpus/session"
+for name in config decode session side; do
+    timeout 120 "tests/fuzz/fuzz_$name" "$srcdir/tests/corpus/$name"
+done

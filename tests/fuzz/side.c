@@ -63,8 +63,6 @@ void side_send(struct side *s, const void *p, size_t n, unsigned n_fds)
     } control = {.bytes = {0}};
     struct iovec iov = {(void *)p, n};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (s->fd < 0)
-        return;
     n_fds = WS_MIN(n_fds, (unsigned)MAX_FDS);
     if (n_fds) {
         int fds[MAX_FDS];
@@ -76,7 +74,8 @@ void side_send(struct side *s, const void *p, size_t n, unsigned n_fds)
         *c = (struct cmsghdr){CMSG_LEN(n_fds * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
     }
-    (void)!sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (s->fd >= 0)
+        (void)!sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void side_ask(struct side *s, const struct ws_handoff_request *q)
