@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 seconds=$1
 shift
 if [ $# -gt 1 ]; then
-    printf '%s\n' "$@" | xargs -P"$(nproc)" -n1 "$0" "$seconds"
+    printf '%s\n' "$@" | xargs -P"$(nproc)" -n1 tests/fuzz/fuzz.sh "$seconds"
     exit
 fi
 
