@@ -14,8 +14,8 @@ enum { WS_FILE_TEXT_BYTES = 1 << 20 }; /* more than any text that people write *
 
 /* Reads the whole file, which must be a regular one (or /dev/null) of at most @max bytes, and gives
  * a stream of what was read. Reading from the stream cannot fail, and what happens to the file
- * afterwards does not show in it. Never blocks for a pipe or a device. @ret: the caller ends it with
- * fclose(); it has no descriptor. @ret_stat: the file's, or NULL.
+ * afterwards does not show in it. Never blocks for a pipe or a device. @ret: the caller ends it
+ * with fclose(); it has no descriptor. @ret_stat: the file's, or NULL.
  * Return: 0; -EISDIR, -ENOTSUP (no regular file), -EFBIG (more than @max bytes), -EILSEQ (a byte of
  * zero, so it is no text), or what else open() or read() say. */
 WS_MUST_CHECK int ws_file_open(FILE **ret, const char *path, size_t max, struct stat *ret_stat);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/attack/bystander UID CALLS PERIOD_US - an ordinary program that wants its work done while
  * others attack. As user UID (-1: as whoever it is) it launches a kernel and fetches the result,
- * each time with other numbers, and compares it with what the CPU computes: one call each PERIOD_US.
- * It prints "ready" after the first calls. It ends after CALLS calls (0: no limit), or when its
- * standard input ends; then it prints
+ * each time with other numbers, and compares it with what the CPU computes: one call each
+ * PERIOD_US. It prints "ready" after the first calls. It ends after CALLS calls (0: no limit), or
+ * when its standard input ends; then it prints
  *   calls=N p50=US p99=US max=US
  * Its status is 0 if all calls succeeded and all results were right. It is no part of wattshare: it
  * knows the functions of CUDA's driver only. */

@@ -129,8 +129,8 @@ static const char *jumps(const struct target *t, unsigned copy)
 
 enum { GIB = 1 << 30, PIECE = 1 << 20 };
 
-/* Kernels, then spaces: the most that max_image_bytes allows by default. Hashing it would take longer
- * than the attack: sha256sum has printed this for the text that gibibyte() makes. */
+/* Kernels, then spaces: the most that max_image_bytes allows by default. Hashing it would take
+ * longer than the attack: sha256sum has printed this for the text that gibibyte() makes. */
 static const char gibibyte_sha256[] =
     "\x72\xe3\x9f\xf1\x4d\xe4\x62\x29\xf1\x03\xfc\xe1\x84\x64\x13\x37"
     "\x52\x74\x64\xd5\x5f\x39\x5c\x83\x50\x4f\x05\x08\x6e\x0f\x0d\x5f";

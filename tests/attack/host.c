@@ -139,7 +139,7 @@ static const char *full_disk(const struct target *t, unsigned copy)
 
 /* ---- the time of day ---- */
 
-/* The library for the daemon adds years to the time of day, or takes them away, as the file says. */
+/* The daemon's library adds years to the time of day, or takes them away, as the file says. */
 static const char *clock_jumps(const struct target *t, unsigned copy)
 {
     static const long jumps[] = {86400L * 3650, -86400L * 3650, -2000000000L, 3600, 0};

@@ -8,8 +8,8 @@
 [ "$(id -u)" = 0 ] || skip "this needs root, to be several users"
 not_in_distcheck
 unset WATTSHARE_SOCKET
-for a in silent silent-tcp same-id endless single-bytes queries lies stop-ring ring-noise reset doubling seats another-exe \
-    changing; do
+for a in silent silent-tcp same-id endless single-bytes queries lies stop-ring ring-noise reset \
+    doubling seats another-exe changing; do
     tests/attack/attack -q $a >"$tmp/out" 2>&1 || { cat "$tmp/out" >&2; fail "$a"; }
     ok "$(sed -n 's/ held .* [0-9]*  / /p' "$tmp/out")"
 done
