@@ -1,7 +1,9 @@
 # conf: what ships under $(sysconfdir)/wattshare
 gpuconfdir = $(sysconfdir)/wattshare/gpu.d
 dist_gpuconf_DATA = conf/gpu.d/rtx3070.conf conf/gpu.d/t400.conf conf/gpu.d/tesla-c1060.conf conf/gpu.d/h200.conf \
-    conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf conf/gpu.d/host.conf
+    conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf conf/gpu.d/gtx980.conf conf/gpu.d/gv100.conf \
+    conf/gpu.d/p100.conf conf/gpu.d/rtx2070s.conf conf/gpu.d/rtx3080ti.conf conf/gpu.d/rtx8000.conf conf/gpu.d/v100.conf \
+    conf/gpu.d/host.conf
 profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 # The READMEs are not installed.

@@ -187,6 +187,15 @@ static int on_product(cfg_t *cfg, cfg_opt_t *opt)
     return -1;
 }
 
+static int on_calibrated(cfg_t *cfg, cfg_opt_t *opt)
+{
+    const char *v = cfg_opt_getnstr(opt, 0);
+    if (v && strlen(v) < sizeof((struct ws_gpu_spec *)0)->calibrated)
+        return 0;
+    cfg_error(cfg, "gpu %s: calibrated must be at most 255 bytes of text", cfg_title(cfg));
+    return -1;
+}
+
 static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
 {
     cfg_t *c = (cfg_t *)cfg; /* libconfuse's getters lack const */
@@ -194,6 +203,8 @@ static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
     snprintf(spec->name, sizeof(spec->name), "%s", cfg_title(c));
     if (cfg_size(c, "product"))
         snprintf(spec->product, sizeof(spec->product), "%s", cfg_getstr(c, "product"));
+    if (cfg_size(c, "calibrated"))
+        snprintf(spec->calibrated, sizeof(spec->calibrated), "%s", cfg_getstr(c, "calibrated"));
     if (cfg_size(c, "cc"))
         (void)parse_cc(cfg_getstr(c, "cc"), &spec->cc_major, &spec->cc_minor);
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
@@ -276,6 +287,7 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg_set_error_function(cfg, on_error);
     cfg_set_validate_func(cfg, "gpu", on_gpu);
     cfg_set_validate_func(cfg, "gpu|product", on_product);
+    cfg_set_validate_func(cfg, "gpu|calibrated", on_calibrated);
     cfg_set_validate_func(cfg, "gpu|cc", on_cc);
     cfg_set_validate_func(cfg, "gpu|hardware_cc", on_cc);
     char option[64];

@@ -25,6 +25,19 @@ struct ws_gpu_spec {
     uint32_t host;
     /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles). */
     uint32_t dynamic_mw_per_sm;
+    /* How the models below were held against measurements; "": they were not. */
+    char calibrated[256];
+    uint32_t limit_mw; /* of the board; 0: not known */
+    /* Numbers of models/event_power.h and models/event_time.h, in mW, fJ and thousandths; all 0:
+     * never fitted. */
+    uint32_t voltage_knee_milli, voltage_slope_milli;
+    uint32_t power_static_mw, power_memory_clock_mw, power_clock_mw, power_active_mw, power_busy_mw;
+    uint32_t energy_issue_fj, energy_int_fj, energy_fp32_fj, energy_fp64_fj, energy_sfu_fj,
+        energy_shared_fj, energy_l1_fj, energy_l2_fj, energy_dram_fj;
+    uint32_t time_issue_milli, time_alu_milli, time_fp64_milli, time_sfu_milli, time_shared_milli,
+        time_l1_milli, time_l2_milli, time_dram_milli, time_block_clocks_milli,
+        time_latency_clocks_milli, time_load_share_milli, time_shared_clocks_milli, time_norm_milli,
+        time_launch_us_milli;
 };
 
 #endif

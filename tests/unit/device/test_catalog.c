@@ -113,8 +113,9 @@ static void test_shipped_catalog(void **state)
         const char *name;
         uint32_t sms;
     } rows[] = {
-        {"rtx3070", 46}, {"t400", 6},   {"tesla-c1060", 30}, {"h200", 132},
-        {"gtx970", 13},  {"xavier", 8}, {"gtx1080ti", 28},   {"host", 8},
+        {"rtx3070", 46}, {"t400", 6},       {"tesla-c1060", 30}, {"h200", 132},   {"gtx970", 13},
+        {"xavier", 8},   {"gtx1080ti", 28}, {"host", 8},         {"gtx980", 16},  {"gv100", 80},
+        {"p100", 56},    {"rtx2070s", 40},  {"rtx3080ti", 80},   {"rtx8000", 72}, {"v100", 80},
     };
     struct fixture *f = *state;
     int r = ws_catalog_load(&f->c, f->shipped, &f->d);
@@ -136,6 +137,29 @@ static void test_shipped_catalog(void **state)
     assert_int_equal(s->idle_mw_per_sm, 445);
     assert_string_equal(s->product, "NVIDIA GeForce RTX 3070");
     assert_null(ws_catalog_find(&f->c, "rtx"));
+    /* What was held against measurements says so, and what was not does not. */
+    assert_non_null(strstr(ws_catalog_find(&f->c, "v100")->calibrated, "20 applications"));
+    assert_true(ws_catalog_find(&f->c, "v100")->energy_dram_fj > 0);
+    assert_string_equal(ws_catalog_find(&f->c, "rtx3080ti")->calibrated, "");
+    assert_int_equal(ws_catalog_find(&f->c, "rtx3080ti")->energy_dram_fj, 0);
+}
+
+static void test_calibrated(void **state)
+{
+    struct fixture *f = *state;
+    char path[128], swap[400];
+    path_of(f, "a.conf", path);
+    for (int bytes = 255; bytes <= 256; bytes++) {
+        snprintf(swap, sizeof(swap), "sms = 3\ncalibrated = \"%0*d\"", bytes, 0);
+        put_gpu(f, "a.conf", "g", "sms", swap);
+        int r = ws_catalog_load(&f->c, path, &f->d);
+        assert_int_equal(r, bytes == 255 ? 0 : WS_CATALOG_E_INVALID);
+    }
+    assert_non_null(strstr(f->d.v[0].text, "calibrated must be at most 255 bytes"));
+    assert_int_equal(f->d.v[0].line, 5);
+    assert_int_equal(strlen(f->c.v[0].calibrated), 255);
+    ws_diags_deinit(&f->d);
+    f->d = WS_DIAGS_NULL;
 }
 
 static void test_wrong_values(void **state)
@@ -248,6 +272,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shipped_catalog, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_calibrated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_wrong_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_directories_and_replacement, setup, teardown),
