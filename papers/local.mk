@@ -8,7 +8,9 @@ papers_libpapers_a_SOURCES += \
 	papers/analysis/fmlp.c papers/analysis/gcaps.c papers/analysis/gcaps.h papers/analysis/gprio.c papers/analysis/methods.c \
 	papers/analysis/mpcp.c papers/analysis/rr.c papers/analysis/rta.c papers/analysis/rta.h papers/analysis/rta_private.h \
 	papers/analysis/stgm.c papers/analysis/stgm.h
-papers_libpapers_a_SOURCES += papers/fit/fit.h papers/fit/fit.c papers/fit/nnls.h papers/fit/nnls.c
+papers_libpapers_a_SOURCES += papers/fit/fit.h papers/fit/fit.c papers/fit/nnls.h papers/fit/nnls.c \
+	papers/fit/calibrate.h papers/fit/calibrate.c papers/fit/entry.h papers/fit/entry.c \
+	papers/fit/measured.h papers/fit/measured.c papers/fit/score.h papers/fit/score.c
 papers_libpapers_a_SOURCES += \
 	papers/sets/axis.h \
 	papers/sets/cluster_tasks.c \
@@ -38,7 +40,7 @@ PAPERS_LIBS = papers/libpapers.a policy/libpolicy.a $(MODELS_LIBS) $(JSON_C_LIBS
 # What the command `wattshare` takes from here: the verbs of papers/verbs/verbs.def and what they
 # call.
 papers_libverbs_a_SOURCES = papers/verbs/verbs.def \
-	papers/verbs/analyze.c papers/verbs/cluster.c papers/verbs/fit.c \
+	papers/verbs/analyze.c papers/verbs/cluster.c papers/verbs/fit.c papers/verbs/fit_events.h papers/verbs/fit_events.c \
 	papers/verbs/gen.h papers/verbs/gen.c papers/verbs/generators.def papers/verbs/gen_edl.c papers/verbs/gen_rt.c papers/verbs/gen_sbeet.c \
 	papers/verbs/input.h papers/verbs/input.c papers/verbs/optimum.c \
 	papers/verbs/sim.h papers/verbs/sim.c papers/verbs/sim_gpus.c papers/verbs/sim_rt.h papers/verbs/sim_rt.c

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wattshare fit: estimates applications' DVFS parameters from measured times and powers. */
+/* wattshare fit: estimates applications' DVFS parameters from measured times and powers. What
+ * --gpu and --check ask for is in fit_events.c. */
 #include "config.h"
 
 #include <errno.h>
@@ -11,10 +12,11 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/common/options.h"
-#include "papers/verbs/input.h"
 #include "cli/common/table.h"
 #include "papers/fit/fit.h"
 #include "papers/sets/csv.h"
+#include "papers/verbs/fit_events.h"
+#include "papers/verbs/input.h"
 
 enum { NAME_MAX_BYTES = 64 };
 struct app {
@@ -29,6 +31,7 @@ struct fit_verb {
     bool json, failed;
     struct app *apps;
     size_t n, cap;
+    struct ws_fit_events events;
 };
 
 enum { GPU, APP, FC, FM, V, TIME, POWER, N_COLUMNS };
@@ -295,12 +298,36 @@ static const struct ws_option options[] = {
      WS_NUMBER(struct fit_verb, mem_mhz, 1, 1e6)},
     {"json", NULL, "Print one JSON object a line, which wattshare optimum reads.",
      WS_FLAG(struct fit_verb, json)},
+    {"gpu", "NAME", "Fit the models of power and time of this GPU of the catalog.",
+     .group = "A model of a GPU",
+     .more =
+         "Prints the errors for the launches of each family of applications by models that were "
+         "fitted without it, those of the fit itself, what each event costs, and what of that "
+         "the data can tell.",
+     WS_TEXT(struct fit_verb, events.gpu)},
+    {"check", NULL,
+     "Predict with the entry of the catalog and print how far off it is; fit nothing.",
+     .more = "Without --gpu, the entry is that of the column gpu, in small letters.",
+     WS_FLAG(struct fit_verb, events.check)},
+    {"families", "FILE",
+     "CSV with columns app and family: the programs that are variants of one another.",
+     WS_TEXT(struct fit_verb, events.families)},
+    {"also", "FILE", "Fit to the launches of this file too, but do not count their errors.",
+     .more = "For micro-benchmarks.", WS_TEXT(struct fit_verb, events.more)},
+    {"idle", "W", "The power at the reference clocks with nothing running, measured elsewhere.",
+     .more = "Without it, 0.3 of the board's limit, 0.2 with HBM.",
+     WS_NUMBER(struct fit_verb, events.idle_w, 0, 1e4)},
+    {"entry", "FILE", "Write the fitted numbers into this file of the catalog.",
+     WS_TEXT(struct fit_verb, events.entry)},
+    {"source", "TEXT", "Where the measurements are from, for the entry (the first file's name).",
+     WS_TEXT(struct fit_verb, events.source)},
     {0}};
 static const char *const arguments[] = {"[FILE...]", NULL};
 static const char *const examples[] = {
     "wattshare fit --core-mhz 1800 --mem-mhz 5000 --json samples.csv | wattshare optimum "
     "--interval narrow",
-    NULL};
+    "wattshare fit --gpu v100 --families split.csv v100.csv",
+    "wattshare fit --check --gpu v100 others.csv", NULL};
 
 static int fit(int argc, char **argv);
 
@@ -313,7 +340,10 @@ const struct ws_verb ws_verb_fit = {
         "the voltage as a share of the default (missing: the lowest stable one for fc); time or "
         "time_ms; power or power_W; and gpu and app, which may be missing.\nErrors are in % of "
         "the measured values; \"no core\" and \"no mem\" are those for a clock that was left "
-        "out of the fit.",
+        "out of the fit.\nWith --gpu or --check the rows are launches of kernels with what they "
+        "did: the "
+        "counters of nvprof, the activity of DCGM, or AccelWattch's tables, with the columns app, "
+        "time_s, power_w, core_mhz and mem_mhz.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
@@ -328,6 +358,8 @@ static int fit(int argc, char **argv)
     int r = ws_verb_parse(&ws_verb_fit, argc, argv, &x, &files);
     if (r >= 0)
         return r;
+    if (x.events.gpu || x.events.check)
+        return ws_fit_events(&x.events, files);
     r = ws_cli_each_input(files, read_input, &x);
     if (r >= 0 && fit_all(&x))
         r = -ENOMEM;

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "papers/fit/measured.h"
+#include "papers/sets/csv.h"
+
+enum { THREADS = 32, SECTOR_BYTES = 32 };
+#define BUFFER_NJ 0.15 /* AccelWattch's instruction buffers, for each instruction: an estimate */
+
+/* ---- names ---- */
+
+static int find_name(struct ws_measured_name **v, int *n, size_t *cap, const char *name)
+{
+    for (int i = *n; i--;) /* rows of an application usually follow each other */
+        if (!strcmp((*v)[i].name, name))
+            return i;
+    void *p = *v;
+    char *copy = strdup(name);
+    if (!copy || ws_grow(&p, cap, (size_t)*n + 1, sizeof(**v)) < 0) {
+        free(copy);
+        return ws_raise(-ENOMEM);
+    }
+    *v = p;
+    (*v)[*n] = (struct ws_measured_name){.name = copy, .family = -1};
+    return (*n)++;
+}
+
+static int find_family(struct ws_measured_set *s, const char *name)
+{
+    return find_name(&s->families, &s->n_families, &s->families_cap, name);
+}
+
+static int find_app(struct ws_measured_set *s, const char *name)
+{
+    int app = find_name(&s->apps, &s->n_apps, &s->apps_cap, name);
+    if (app < 0 || s->apps[app].family >= 0)
+        return app;
+    int family = find_family(s, name);
+    if (family < 0)
+        return family;
+    s->apps[app].family = family;
+    return app;
+}
+
+void ws_measured_deinit(struct ws_measured_set *s)
+{
+    for (int i = 0; i < s->n_apps; i++)
+        free(s->apps[i].name);
+    for (int i = 0; i < s->n_families; i++)
+        free(s->families[i].name);
+    free(s->apps);
+    free(s->families);
+    free(s->v);
+    *s = (struct ws_measured_set){0};
+}
+
+/* ---- columns ---- */
+
+#define COUNTERS(X)                                                                                \
+    X(inst_executed)                                                                               \
+    X(inst_integer)                                                                                \
+    X(inst_fp_32)                                                                                  \
+    X(inst_fp_64)                                                                                  \
+    X(flop_count_sp_special)                                                                       \
+    X(shared_load_transactions)                                                                    \
+    X(shared_store_transactions)                                                                   \
+    X(shared_load_transactions_per_request)                                                        \
+    X(gld_transactions)                                                                            \
+    X(gld_transactions_per_request)                                                                \
+    X(gst_transactions)                                                                            \
+    X(l2_read_transactions)                                                                        \
+    X(l2_write_transactions)                                                                       \
+    X(dram_read_transactions)                                                                      \
+    X(dram_write_transactions)                                                                     \
+    X(grid_blocks)                                                                                 \
+    X(sm_efficiency)                                                                               \
+    X(achieved_occupancy)
+#define ACTIVITY(X)                                                                                \
+    X(sm_active)                                                                                   \
+    X(fp32_active)                                                                                 \
+    X(fp64_active)                                                                                 \
+    X(dram_active)
+#define WATTS(X)                                                                                   \
+    X(elapsed_cycles)                                                                              \
+    X(idle_sms)                                                                                    \
+    X(aw_ibp)                                                                                      \
+    X(SHRD_ACC)                                                                                    \
+    X(L1_RH)                                                                                       \
+    X(L1_RM)                                                                                       \
+    X(L1_WH)                                                                                       \
+    X(L1_WM)                                                                                       \
+    X(L2_RH)                                                                                       \
+    X(L2_RM)                                                                                       \
+    X(L2_WH)                                                                                       \
+    X(L2_WM)                                                                                       \
+    X(DRAM_Rd)                                                                                     \
+    X(DRAM_Wr)
+#define NUMBER(name) C_##name,
+#define TEXT(name)   #name,
+enum { COUNTERS(NUMBER) N_COUNTERS };
+enum { ACTIVITY(NUMBER) N_ACTIVITY };
+enum { WATTS(NUMBER) N_WATTS };
+enum { COLUMNS_MAX = N_COUNTERS };
+
+/* Of the row's clocks and time, which are set; the values in the order of the columns. */
+typedef void events_fn(const double *v, const struct ws_event_gpu *gpu,
+                       struct ws_measured_launch *ret);
+
+static double share_of(double part, double whole)
+{
+    return whole > 0 ? fmin(1, part / whole) : 0;
+}
+static double requests(double transactions, double per_request)
+{
+    return transactions / fmax(per_request, 1);
+}
+
+static void from_counters(const double *v, const struct ws_event_gpu *gpu,
+                          struct ws_measured_launch *ret)
+{
+    ret->e = (struct ws_events){
+        .warp_instructions = v[C_inst_executed],
+        .int_ops = v[C_inst_integer],
+        .fp32_ops = v[C_inst_fp_32],
+        .fp64_ops = v[C_inst_fp_64],
+        .sfu_ops = v[C_flop_count_sp_special],
+        .shared_transactions = v[C_shared_load_transactions] + v[C_shared_store_transactions],
+        .l1_sectors = v[C_gld_transactions] + v[C_gst_transactions],
+        .l2_sectors = v[C_l2_read_transactions] + v[C_l2_write_transactions],
+        .dram_sectors = v[C_dram_read_transactions] + v[C_dram_write_transactions],
+        .load_requests = requests(v[C_gld_transactions], v[C_gld_transactions_per_request]),
+        .shared_requests =
+            requests(v[C_shared_load_transactions], v[C_shared_load_transactions_per_request]),
+        .l2_share = share_of(v[C_l2_read_transactions], fmax(v[C_gld_transactions], 1)),
+        .dram_share = share_of(v[C_dram_read_transactions], fmax(v[C_l2_read_transactions], 1)),
+        .blocks = v[C_grid_blocks],
+        .active = v[C_sm_efficiency],
+        .warps_per_sm = v[C_achieved_occupancy] * gpu->warps_per_sm,
+        .counted = true};
+}
+
+/* The units that DCGM sees: a share of 1 is an operation by each lane in each clock. */
+static void from_activity(const double *v, const struct ws_event_gpu *gpu,
+                          struct ws_measured_launch *ret)
+{
+    double clocks = gpu->n_sms * ret->clocks.core_mhz * 1e6 * ret->rate_time_s;
+    double bytes = gpu->memory_bytes_per_s * ret->clocks.memory_mhz / gpu->reference.memory_mhz *
+                   ret->rate_time_s;
+    double fp32 = v[C_fp32_active] * gpu->fp32_lanes * clocks;
+    double fp64 = v[C_fp64_active] * gpu->fp64_lanes * clocks;
+    ret->e = (struct ws_events){.warp_instructions = (fp32 + fp64) / THREADS,
+                                .fp32_ops = fp32,
+                                .fp64_ops = fp64,
+                                .dram_sectors = v[C_dram_active] * bytes / SECTOR_BYTES,
+                                .active = v[C_sm_active]};
+}
+
+static void from_watts(const double *v, const struct ws_event_gpu *gpu,
+                       struct ws_measured_launch *ret)
+{
+    ret->rate_time_s = v[C_elapsed_cycles] / (ret->clocks.core_mhz * 1e6);
+    double instructions = v[C_aw_ibp] * ret->rate_time_s / (BUFFER_NJ * 1e-9);
+    ret->e = (struct ws_events){.warp_instructions = instructions,
+                                .int_ops = instructions * THREADS,
+                                .shared_transactions = v[C_SHRD_ACC],
+                                .l1_sectors = v[C_L1_RH] + v[C_L1_RM] + v[C_L1_WH] + v[C_L1_WM],
+                                .l2_sectors = v[C_L2_RH] + v[C_L2_RM] + v[C_L2_WH] + v[C_L2_WM],
+                                .dram_sectors = v[C_DRAM_Rd] + v[C_DRAM_Wr],
+                                .active = 1 - v[C_idle_sms] / gpu->n_sms};
+}
+
+static const struct source {
+    const char *names[COLUMNS_MAX];
+    int n;
+    events_fn *events;
+    bool has_time; /* the time is not among the columns */
+} sources[] = {{{COUNTERS(TEXT)}, N_COUNTERS, from_counters, false},
+               {{ACTIVITY(TEXT)}, N_ACTIVITY, from_activity, false},
+               {{WATTS(TEXT)}, N_WATTS, from_watts, true}};
+
+enum { APP, CORE, MEMORY, TIME, POWER, N_COMMON };
+static const char *const common[N_COMMON] = {"app", "core_mhz", "mem_mhz", "time_s", "power_w"};
+
+struct table {
+    struct ws_csv csv;
+    const struct source *source;
+    int common[N_COMMON], at[COLUMNS_MAX];
+};
+
+static int column(const struct ws_csv *t, const char *name)
+{
+    const char *const names[] = {name, NULL};
+    return ws_csv_column(t, names);
+}
+
+static bool find_columns(struct table *t, struct ws_diags *diags)
+{
+    for (int i = 0; i < N_COMMON; i++)
+        t->common[i] = column(&t->csv, common[i]);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(sources) && !t->source; i++)
+        if (column(&t->csv, sources[i].names[0]) >= 0)
+            t->source = &sources[i];
+    size_t before = diags->n;
+    if (!t->source)
+        ws_diags_add(diags, t->csv.file, 1, 0,
+                     "no counters: a column inst_executed, sm_active or elapsed_cycles is needed, "
+                     "with those that belong to it");
+    for (int i = 0; t->source && i < t->source->n; i++) {
+        t->at[i] = column(&t->csv, t->source->names[i]);
+        if (t->at[i] < 0)
+            ws_diags_add(diags, t->csv.file, 1, 0, "column %s is missing", t->source->names[i]);
+    }
+    if (t->common[APP] < 0)
+        ws_diags_add(diags, t->csv.file, 1, 0, "column app is missing");
+    if (t->common[TIME] < 0 && t->source && !t->source->has_time)
+        ws_diags_add(diags, t->csv.file, 1, 0, "column time_s is missing");
+    return diags->n == before;
+}
+
+/* An empty cell, or a column that is not there, is @missing. */
+static double number(const struct table *t, int at, double missing, double min,
+                     struct ws_diags *diags)
+{
+    if (at < 0 || !*t->csv.cells[at])
+        return missing;
+    return ws_csv_number(&t->csv, at, min, HUGE_VAL, diags);
+}
+
+static int add_row(struct ws_measured_set *s, const struct table *t, const struct ws_event_gpu *gpu,
+                   struct ws_diags *diags)
+{
+    size_t before = diags->n;
+    struct ws_measured_launch l = {.line = t->csv.number};
+    l.clocks.core_mhz = number(t, t->common[CORE], gpu->reference.core_mhz, 1, diags);
+    l.clocks.memory_mhz = number(t, t->common[MEMORY], gpu->reference.memory_mhz, 1, diags);
+    l.time_s = l.rate_time_s = number(t, t->common[TIME], NAN, 1e-9, diags);
+    l.power_w = number(t, t->common[POWER], NAN, 1e-3, diags);
+    double v[COLUMNS_MAX];
+    bool complete = true;
+    for (int i = 0; i < t->source->n; i++) {
+        v[i] = number(t, t->at[i], NAN, 0, diags);
+        complete = complete && !isnan(v[i]);
+    }
+    if (diags->n != before)
+        return 0;
+    if (!complete || (isnan(l.time_s) && (!t->source->has_time || isnan(l.power_w)))) {
+        s->n_left_out++;
+        return 0;
+    }
+    t->source->events(v, gpu, &l);
+    l.app = find_app(s, t->csv.cells[t->common[APP]]);
+    if (l.app < 0)
+        return l.app;
+    l.family = s->apps[l.app].family;
+    void *p = s->v;
+    if (ws_grow(&p, &s->cap, s->n + 1, sizeof(*s->v)) < 0)
+        return ws_raise(-ENOMEM);
+    s->v = p;
+    s->v[s->n++] = l;
+    return 0;
+}
+
+/* Calls @row for each row of the table. */
+static int each_row(struct ws_csv *csv, struct ws_diags *diags, int (*row)(void *arg), void *arg)
+{
+    for (;;) {
+        int r = ws_csv_next(csv, diags);
+        if (r == WS_CSV_END)
+            return 0;
+        if (!r)
+            r = row(arg);
+        if (r < 0)
+            return ws_forward(r);
+    }
+}
+
+struct reading {
+    struct ws_measured_set *set;
+    struct table table;
+    const struct ws_event_gpu *gpu;
+    struct ws_diags *diags;
+    int app, family;
+};
+
+static int read_row(void *arg)
+{
+    struct reading *x = arg;
+    return add_row(x->set, &x->table, x->gpu, x->diags);
+}
+
+int ws_measured_read(struct ws_measured_set *s, FILE *f, const char *name,
+                     const struct ws_event_gpu *gpu, struct ws_diags *diags)
+{
+    struct reading x = {.set = s, .gpu = gpu, .diags = diags};
+    size_t before = diags->n;
+    int r = ws_csv_open(&x.table.csv, f, name, diags);
+    if (!r && find_columns(&x.table, diags))
+        r = each_row(&x.table.csv, diags, read_row, &x);
+    ws_csv_deinit(&x.table.csv);
+    return r < 0 ? ws_forward(r) : diags->n != before ? -EINVAL : 0;
+}
+
+static int read_family(void *arg)
+{
+    struct reading *x = arg;
+    struct ws_measured_set *s = x->set;
+    int app = find_name(&s->apps, &s->n_apps, &s->apps_cap, x->table.csv.cells[x->app]);
+    int family = app < 0 ? app : find_family(s, x->table.csv.cells[x->family]);
+    if (family >= 0)
+        s->apps[app].family = family;
+    return family < 0 ? family : 0;
+}
+
+int ws_measured_families(struct ws_measured_set *s, FILE *f, const char *name,
+                         struct ws_diags *diags)
+{
+    struct reading x = {.set = s, .diags = diags};
+    size_t before = diags->n;
+    int r = ws_csv_open(&x.table.csv, f, name, diags);
+    if (!r) {
+        x.app = column(&x.table.csv, "app");
+        x.family = column(&x.table.csv, "family");
+        if (x.app < 0 || x.family < 0)
+            ws_diags_add(diags, name, 1, 0, "columns app and family are needed");
+        else
+            r = each_row(&x.table.csv, diags, read_family, &x);
+    }
+    ws_csv_deinit(&x.table.csv);
+    return r < 0 ? ws_forward(r) : diags->n != before ? -EINVAL : 0;
+}

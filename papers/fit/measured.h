@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* papers/fit/measured.h - reads measured launches from CSV with a head, and what their events were
+ * from the columns that the file has:
+ *
+ *   counters   inst_executed and its like (nvprof): each event is counted
+ *   activity   sm_active, fp32_active and its like (DCGM): rates of some units only. The time
+ *              cannot be predicted from them
+ *   watts      elapsed_cycles, DRAM_Rd and its like (AccelWattch): events of memory are counted.
+ *              Its estimate of the power of the instruction buffers (aw_ibp) stands for the
+ *              instructions, at 0.15 nJ each, which are all taken for integer ones of whole warps
+ *
+ * Every file needs the column app, and time_s or power_w. core_mhz and mem_mhz are the clocks; without
+ * them the launches ran at the GPU's reference clocks. Rows without one of the events are left out
+ * and counted. Columns that contain the time in another form (throughputs, instructions per clock)
+ * are not read. Threads: none. */
+#ifndef WS_PAPERS_FIT_MEASURED_H
+#define WS_PAPERS_FIT_MEASURED_H
+
+#include <stdio.h>
+#include "base/diag.h"
+#include "papers/fit/calibrate.h"
+
+struct ws_measured_name {
+    char *name;
+    int family; /* of an application */
+};
+struct ws_measured_set {
+    struct ws_measured_launch *v;
+    size_t n, cap;
+    struct ws_measured_name *apps, *families;
+    int n_apps, n_families;
+    size_t apps_cap, families_cap;
+    size_t n_left_out; /* rows without events */
+};
+
+/* Reads CSV with columns app and family: launches read later belong to these families.
+ * Applications that no file names are a family of their own. Return: 0, -EINVAL (see @diags),
+ * -ENOMEM or -EIO. */
+WS_MUST_CHECK int ws_measured_families(struct ws_measured_set *s, FILE *f, const char *name,
+                                       struct ws_diags *diags);
+/* Adds the launches of a file. Return: as above; bad rows are named in @diags, and the others are
+ * read. */
+WS_MUST_CHECK int ws_measured_read(struct ws_measured_set *s, FILE *f, const char *name,
+                                   const struct ws_event_gpu *gpu, struct ws_diags *diags);
+void ws_measured_deinit(struct ws_measured_set *s);
+
+#endif

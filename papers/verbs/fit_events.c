@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "cli/common/table.h"
+#include "papers/fit/entry.h"
+#include "papers/fit/measured.h"
+#include "papers/fit/score.h"
+#include "papers/live/live.h"
+#include "papers/sets/csv.h"
+#include "papers/verbs/fit_events.h"
+#include "papers/verbs/input.h"
+
+struct events_verb {
+    const struct ws_fit_events *options;
+    struct ws_gpu_spec spec;
+    struct ws_event_gpu gpu;
+    struct ws_measured_set set;
+    struct ws_event_power power;
+    struct ws_event_time time;
+    struct ws_predicted *predicted, *left_out; /* [set.n] */
+    size_t n_judged; /* the launches whose errors count: those after them are fitted to only */
+    bool failed;
+};
+
+/* ---- in ---- */
+
+static int report(struct events_verb *x, struct ws_diags *d, int r)
+{
+    for (size_t i = 0; i < d->n; i++)
+        ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
+    ws_diags_deinit(d);
+    x->failed = x->failed || r == -EINVAL;
+    return r == -EINVAL ? 0 : r;
+}
+
+static int read_families(void *arg, FILE *f, const char *name)
+{
+    struct events_verb *x = arg;
+    struct ws_diags d = WS_DIAGS_NULL;
+    int r = ws_measured_families(&x->set, f, name, &d);
+    return report(x, &d, r);
+}
+
+static int read_launches(void *arg, FILE *f, const char *name)
+{
+    struct events_verb *x = arg;
+    struct ws_diags d = WS_DIAGS_NULL;
+    int r = ws_measured_read(&x->set, f, name, &x->gpu, &d);
+    return report(x, &d, r);
+}
+
+/* The GPU that the first row of the first file names, in small letters. */
+static bool gpu_of_file(const char *path, char *ret, size_t bytes)
+{
+    struct ws_csv t = {0};
+    static const char *const names[] = {"gpu", NULL};
+    FILE *f = path ? fopen(path, "re") : NULL;
+    bool found = f && !ws_csv_open(&t, f, path, NULL) && ws_csv_column(&t, names) >= 0 &&
+                 !ws_csv_next(&t, NULL);
+    if (found) {
+        snprintf(ret, bytes, "%s", t.cells[ws_csv_column(&t, names)]);
+        for (char *c = ret; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+    }
+    if (f) {
+        ws_csv_deinit(&t);
+        fclose(f);
+    }
+    return found;
+}
+
+static bool find_gpu(struct events_verb *x, char **files)
+{
+    char name[64];
+    if (!x->options->gpu && !gpu_of_file(*files, name, sizeof(name))) {
+        ws_cli_error("--gpu is missing, and no file says in a column gpu what was measured");
+        return false;
+    }
+    if (ws_live_gpu(x->options->gpu ? x->options->gpu : name, &x->spec)) {
+        if (!x->options->gpu)
+            ws_cli_error("say with --gpu which entry of the catalog '%s' is", name);
+        return false;
+    }
+    x->gpu = ws_fit_entry_gpu(&x->spec);
+    return true;
+}
+
+/* ---- out ---- */
+
+static const char *const quantity[WS_SCORE_N] = {"power", "time", "energy"};
+
+static void put_score(struct ws_table *t, const char *what, const struct events_verb *x,
+                      const struct ws_score *s)
+{
+    if (!s->n)
+        return;
+    ws_table_add(t, "%s", what);
+    ws_table_add(t, "%zu", s->n);
+    ws_table_add(t, "%.1f", s->mean);
+    ws_table_add(t, "%.1f", s->median);
+    ws_table_add(t, "%.1f", s->worst);
+    ws_table_add(t, "%.1f", s->worst_app_mean);
+    ws_table_add(t, "%s", s->worst_app < 0 ? "" : x->set.apps[s->worst_app].name);
+}
+
+static int put_scores(const struct events_verb *x, struct ws_score ret_left_out[WS_SCORE_N])
+{
+    static const char *const heads[] = {"errors in %", "launches",   "mean", "median",
+                                        "worst",       "worst mean", "of",   NULL};
+    struct ws_score_app *apps = ws_alloc_array((size_t)x->set.n_apps + 1, sizeof(*apps));
+    struct ws_table t;
+    struct ws_score s;
+    ws_table_init(&t, heads);
+    int r = apps ? 0 : -ENOMEM;
+    for (int of = 0; !r && of < WS_SCORE_N; of++) {
+        char what[64];
+        if (x->left_out) {
+            snprintf(what, sizeof(what), "%s, family left out", quantity[of]);
+            r = ws_score(x->set.v, x->left_out, x->n_judged, of, x->set.n_apps, &ret_left_out[of],
+                         apps);
+            if (!r)
+                put_score(&t, what, x, &ret_left_out[of]);
+        }
+        snprintf(what, sizeof(what), "%s%s", quantity[of], x->left_out ? ", fitted to" : "");
+        if (!r)
+            r = ws_score(x->set.v, x->predicted, x->n_judged, of, x->set.n_apps, &s, apps);
+        if (!r)
+            put_score(&t, what, x, &s);
+    }
+    if (!r)
+        r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    free(apps);
+    return r;
+}
+
+/* Each application, with errors of predictions that did not see it where there are any. */
+static int put_apps(const struct events_verb *x)
+{
+    static const char *const heads[] = {"application", "family",   "launches", "power %", "time %",
+                                        "energy %",    "(bias: p", "t",        "e)",      NULL};
+    const struct ws_predicted *p = x->left_out ? x->left_out : x->predicted;
+    size_t n_apps = (size_t)x->set.n_apps;
+    struct ws_score_app *apps = ws_alloc_array(WS_SCORE_N * n_apps + 1, sizeof(*apps));
+    struct ws_table t;
+    struct ws_score s;
+    ws_table_init(&t, heads);
+    int r = apps ? 0 : -ENOMEM;
+    for (int of = 0; !r && of < WS_SCORE_N; of++)
+        r = ws_score(x->set.v, p, x->n_judged, of, x->set.n_apps, &s, apps + (size_t)of * n_apps);
+    for (size_t i = 0; !r && i < n_apps; i++) {
+        const struct ws_score_app *a[WS_SCORE_N] = {&apps[i], &apps[n_apps + i],
+                                                    &apps[2 * n_apps + i]};
+        if (!a[WS_SCORE_POWER]->n && !a[WS_SCORE_TIME]->n)
+            continue;
+        ws_table_add(&t, "%s", x->set.apps[i].name);
+        ws_table_add(&t, "%s", x->set.families[x->set.apps[i].family].name);
+        ws_table_add(&t, "%zu", a[0]->n > a[1]->n ? a[0]->n : a[1]->n);
+        for (int of = 0; of < WS_SCORE_N; of++)
+            a[of]->n ? ws_table_add(&t, "%.1f", a[of]->mean) : ws_table_add(&t, "-");
+        for (int of = 0; of < WS_SCORE_N; of++)
+            a[of]->n ? ws_table_add(&t, "%+.1f", a[of]->bias) : ws_table_add(&t, "-");
+    }
+    if (!r)
+        r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    free(apps);
+    return r;
+}
+
+/* A term counts as told by the data if 80 % of the fits that expect nothing, to redrawn families,
+ * agree on its share of the power to within that share. */
+static int put_terms(const struct events_verb *x, const struct ws_calibrate *c)
+{
+    static const char *const heads[] = {
+        "power goes to",    "value", "unit", "share %", "80 % of draws", "expected",
+        "the data tell it", NULL};
+    struct ws_power_share shares[WS_EVENT_POWER_N];
+    int r = ws_calibrate_shares(c, &x->power, shares);
+    struct ws_table t;
+    ws_table_init(&t, heads);
+    for (int i = 0; !r && i < WS_EVENT_POWER_N; i++) {
+        struct ws_event_power_prior prior = ws_event_power_prior(&x->gpu, i);
+        ws_table_add(&t, "%s", prior.title);
+        ws_table_add(&t, "%.4g", x->power.w[i]);
+        ws_table_add(&t, "%s", prior.is_energy ? "nJ" : "W");
+        ws_table_add(&t, "%.1f", 100 * shares[i].share);
+        ws_table_add(&t, "%.1f .. %.1f", 100 * shares[i].low, 100 * shares[i].high);
+        prior.expected > 0 ? ws_table_add(&t, "%.4g", prior.expected) : ws_table_add(&t, "-");
+        bool told = shares[i].high > 0 && shares[i].high - shares[i].low <= shares[i].share;
+        ws_table_add(&t, "%s", told ? "yes" : "no");
+    }
+    if (!r)
+        r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    return r;
+}
+
+static int put_times(const struct events_verb *x)
+{
+    static const char *const heads[] = {"time goes by", "value", "expected", NULL};
+    struct ws_table t;
+    ws_table_init(&t, heads);
+    for (int i = 0; i < WS_EVENT_TIME_N; i++) {
+        struct ws_event_time_prior prior = ws_event_time_prior(i);
+        ws_table_add(&t, "%s", prior.title);
+        ws_table_add(&t, "%.3f", x->time.v[i]);
+        ws_table_add(&t, "%.3f", prior.expected);
+    }
+    int r = ws_table_print(&t, stdout);
+    ws_table_deinit(&t);
+    return r;
+}
+
+/* ---- fit ---- */
+
+static bool has_times(const struct ws_score left_out[WS_SCORE_N])
+{
+    return left_out[WS_SCORE_TIME].n > 0;
+}
+
+static int count_apps(const struct events_verb *x)
+{
+    int n = 0;
+    for (int i = 0; i < x->set.n_apps; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < x->n_judged && !seen; k++)
+            seen = x->set.v[k].app == i;
+        n += seen;
+    }
+    return n;
+}
+
+static int write_entry(const struct events_verb *x, char **files,
+                       const struct ws_score left_out[WS_SCORE_N])
+{
+    char text[sizeof(x->spec.calibrated)], time[40] = "";
+    const char *slash = *files ? strrchr(*files, '/') : NULL;
+    const char *source = x->options->source ? x->options->source
+                         : slash            ? slash + 1
+                         : *files           ? *files
+                                            : "standard input";
+    if (has_times(left_out))
+        snprintf(time, sizeof(time), "time %.1f %%, ", left_out[WS_SCORE_TIME].mean);
+    snprintf(text, sizeof(text), "power %.1f %%, %s%d applications, family left out; %s",
+             left_out[WS_SCORE_POWER].mean, time, count_apps(x), source);
+    for (char *c = text; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+            *c = ' ';
+    printf("calibrated = \"%s\"\n", text);
+    if (!x->options->entry)
+        return 0;
+    int r = ws_fit_entry_write(x->options->entry, x->spec.name, &x->power,
+                               has_times(left_out) ? &x->time : NULL, text);
+    if (r == -ENOENT)
+        ws_cli_error("%s: it is not there, or has no section gpu %s { }", x->options->entry,
+                     x->spec.name);
+    else if (r < 0)
+        ws_cli_error("%s: %s", x->options->entry, strerror(-r));
+    return r ? -EINVAL : 0;
+}
+
+static int fit_and_put(struct events_verb *x, char **files)
+{
+    struct ws_calibrate c = {.gpu = &x->gpu,
+                             .v = x->set.v,
+                             .n = x->set.n,
+                             .n_families = x->set.n_families,
+                             .prior = WS_CALIBRATE_PRIOR,
+                             .idle_w = x->options->idle_w > 0 ? x->options->idle_w
+                                                              : ws_event_power_idle_w(&x->gpu)};
+    struct ws_score left_out[WS_SCORE_N] = {0};
+    x->left_out = ws_alloc_array(x->set.n, sizeof(*x->left_out));
+    int r = x->left_out ? ws_calibrate_leave_out(&c, x->left_out) : -ENOMEM;
+    if (!r)
+        r = ws_calibrate_power(&c, NULL, &x->power);
+    if (!r)
+        r = ws_calibrate_time(&c, NULL, &x->time);
+    for (size_t i = 0; !r && i < x->set.n; i++)
+        x->predicted[i] = ws_calibrate_predict(&x->gpu, &x->power, &x->time, &x->set.v[i]);
+    if (!r)
+        r = put_scores(x, left_out);
+    if (!r) {
+        putchar('\n');
+        r = put_apps(x);
+    }
+    if (!r) {
+        printf("\nvoltage: 1 + %.1f * (max(f, %.1f) - 1) at the share f of the core's clock\n",
+               x->power.slope, x->power.knee);
+        r = put_terms(x, &c);
+    }
+    if (!r && has_times(left_out)) {
+        putchar('\n');
+        r = put_times(x);
+    }
+    return r ? r : write_entry(x, files, left_out);
+}
+
+static int check_and_put(struct events_verb *x)
+{
+    struct ws_score none[WS_SCORE_N];
+    if (!ws_fit_entry_models(&x->spec, &x->power, &x->time)) {
+        ws_cli_error("%s is uncalibrated: its entry of the catalog has no fitted numbers",
+                     x->spec.name);
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < x->set.n; i++)
+        x->predicted[i] = ws_calibrate_predict(&x->gpu, &x->power, &x->time, &x->set.v[i]);
+    int r = put_scores(x, none);
+    if (r)
+        return r;
+    putchar('\n');
+    return put_apps(x);
+}
+
+int ws_fit_events(const struct ws_fit_events *options, char **files)
+{
+    struct events_verb x = {.options = options, .power = {.knee = 1}};
+    char *families[] = {(char *)options->families, NULL};
+    char *more[] = {(char *)options->more, NULL};
+    if (!find_gpu(&x, files))
+        return 1;
+    int r = options->families ? ws_cli_each_input(families, read_families, &x) : 0;
+    if (!r)
+        r = ws_cli_each_input(files, read_launches, &x);
+    x.n_judged = x.set.n;
+    if (!r && options->more)
+        r = ws_cli_each_input(more, read_launches, &x);
+    if (r > 0)
+        x.failed = true;
+    if (r >= 0 && !x.n_judged) {
+        ws_cli_error("no launches with events to %s", options->check ? "predict" : "fit to");
+        r = -EINVAL;
+    }
+    if (r >= 0) {
+        printf("%s, %s: %s\n", x.spec.name, x.spec.product,
+               *x.spec.calibrated ? x.spec.calibrated : "uncalibrated");
+        if (x.set.n_left_out)
+            printf("%zu launches are left out: some of their events were not measured\n",
+                   x.set.n_left_out);
+        x.predicted = ws_alloc_array(x.set.n, sizeof(*x.predicted));
+        r = !x.predicted ? -ENOMEM : options->check ? check_and_put(&x) : fit_and_put(&x, files);
+    }
+    if (r == -ENOMEM)
+        ws_cli_error("out of memory");
+    free(x.predicted);
+    free(x.left_out);
+    ws_measured_deinit(&x.set);
+    return r || x.failed || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tests `wattshare fit --gpu` and `--check`. It fails if a power that is made by a formula is not
+# found again, if bad rows are not reported by file and line, or if what is written into an entry is
+# not what a check then uses. Where the measurements of real GPUs are at hand, it holds the fits at
+# what doc/models.md says of them.
+. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+verb=fit
+
+# 20 kernels on the RTX 8000 at three clocks: 60 W static, 80 W for all SMs at 1770 MHz, 2 nJ for 32
+# bytes of 672 GB/s, the voltage always the same.
+awk 'BEGIN {
+    print "gpu,app,core_mhz,mem_mhz,time_s,power_w,sm_active,fp32_active,fp64_active,dram_active"
+    for (i = 0; i < 20; i++)
+        for (f = 900; f <= 1770; f += 290) {
+            active = (i * 7 % 20 + 1) / 20
+            dram = (i * 3 % 11) / 11
+            power = 60 + 80 * active * f / 1770 + dram * 2e-9 * 672e9 / 32
+            printf "RTX8000,app%d,%d,7001,0.01,%.6f,%g,0,0,%.6f\n", i, f, power, active, dram
+        }
+}' >"$tmp/in.csv"
+printf 'app,family\napp0,both\napp1,both\n' >"$tmp/families.csv"
+cp "$src/conf/gpu.d/rtx8000.conf" "$tmp/rtx8000.conf"
+run 0 'power, family left out  *80  *[0-2]\.[0-9]' --gpu rtx8000 --families "$tmp/families.csv" --entry "$tmp/rtx8000.conf" --source 'a formula' "$tmp/in.csv"
+for text in 'app0  *both ' 'app2  *app2 ' 'DRAM  *[12]\.[0-9]*  *nJ'; do
+    grep -q -e "$text" "$tmp/out" || { cat "$tmp/out"; fail "no '$text'"; }
+done
+grep -q '^    calibrated = "power .* %, 20 applications, family left out; a formula"$' "$tmp/rtx8000.conf" || fail "the entry does not say what it was calibrated with"
+grep -q '^    sms = 72$' "$tmp/rtx8000.conf" || fail "the entry lost a key"
+"$wattshared" --check --catalog "$tmp/rtx8000.conf" --gpus rtx8000 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the daemon does not take the entry"; }
+ok "the entry is written and is read again"
+run 0 'rtx8000, Quadro RTX 8000: power' --check "$tmp/in.csv"
+run 0 '^power  *80 ' --check --gpu rtx8000 "$tmp/in.csv"
+run 1 'rtx3080ti is uncalibrated' --check --gpu rtx3080ti "$tmp/in.csv"
+run 1 'no GPU none in the catalog' --check --gpu none "$tmp/in.csv"
+run 1 'has no section gpu rtx8000' --gpu rtx8000 --entry "$src/conf/gpu.d/t400.conf" "$tmp/in.csv"
+{
+    cat "$tmp/in.csv"
+    echo 'RTX8000,app3,1770,7001,0.01,much,1,0,0,0'
+} >"$tmp/bad.csv"
+run 1 "bad.csv:82: power_w: \"much\" is not a number" --check "$tmp/bad.csv"
+grep -q '^power  *80 ' "$tmp/out" || fail "the good rows were not used"
+cut -d, -f1-6 "$tmp/in.csv" >"$tmp/none.csv"
+run 1 'none.csv:1: no counters' --check "$tmp/none.csv"
+run 1 '--gpu is missing' --check "$tmp/families.csv"
+
+measured=${WATTSHARE_MEASURED:-$src/../shared/measured}
+[ -d "$measured" ] || { echo "SKIP (in part): no measurements of real GPUs in $measured"; exit 0; }
+# below GPU QUANTITY MEAN WORST-APPLICATION FILE: with the entry that ships, which was fitted to them
+below() {
+    run 0 "^$2 " --check --gpu "$1" "$measured/$5"
+    awk -v q="$2" -v mean="$3" -v worst="$4" '$1 == q { found = 1; if ($3 > mean || $6 > worst) exit 1 } END { exit !found }' "$tmp/out" ||
+        { cat "$tmp/out"; fail "$1: $2 is off by more than $3 % on average or $4 % for an application"; }
+}
+for gpu in v100 p100 gtx980 gtx1080ti; do
+    below $gpu power 10 35 nvdvfs-nvprof/$gpu.csv
+    below $gpu time 18 60 nvdvfs-nvprof/$gpu.csv
+    below $gpu energy 15 60 nvdvfs-nvprof/$gpu.csv
+done
+below rtx8000 power 10 35 nvdvfs-dcgm/rtx8000-real.csv
+below gv100 power 10 35 accelwattch/quadrogv100.csv

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The models of power and time from events, and their fits: launches are made with known numbers by
+ * formulas that are written out here a second time, and the fits have to find the numbers again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "papers/fit/calibrate.h"
+#include "papers/fit/entry.h"
+#include "papers/fit/measured.h"
+#include "papers/fit/score.h"
+
+enum { FAMILIES = 40, CORE_CLOCKS = 4, MEMORY_CLOCKS = 2 };
+enum { LAUNCHES = FAMILIES * CORE_CLOCKS * MEMORY_CLOCKS };
+
+static const struct ws_event_gpu gpu = {.n_sms = 20,
+                                        .schedulers = 4,
+                                        .fp32_lanes = 128,
+                                        .int_lanes = 64,
+                                        .fp64_lanes = 4,
+                                        .sfu_lanes = 16,
+                                        .warps_per_sm = 64,
+                                        .reference = {1500, 5000},
+                                        .memory_bytes_per_s = 400e9,
+                                        .limit_w = 200};
+
+static uint32_t random_state;
+static double draw(double low, double high)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return low + (high - low) * (random_state >> 8) / (double)(1 << 24);
+}
+
+/* The numbers that the launches are made with, none of which is the one expected. */
+static const double joules[] = {0.4e-9, 0.03e-9, 0.01e-9, 0.4e-9, 0.3e-9,
+                                0.6e-9, 0.5e-9,  1.1e-9,  4e-9};
+enum { STATIC_W = 30, MEMORY_W = 15, CLOCK_W = 12, ACTIVE_W = 25, BUSY_W = 14 };
+
+static double made_power(const struct ws_measured_launch *l)
+{
+    const struct ws_events *e = &l->e;
+    double f = l->clocks.core_mhz / 1500, m = l->clocks.memory_mhz / 5000;
+    double volt = f < 0.8 ? 0.88 : 0.4 + 0.6 * f;
+    double ipc = e->warp_instructions / l->time_s / (20 * l->clocks.core_mhz * 1e6);
+    double busy = e->active * (1 - exp(-2 * ipc / e->active));
+    double core = joules[0] * e->warp_instructions + joules[1] * e->int_ops +
+                  joules[2] * e->fp32_ops + joules[3] * e->fp64_ops + joules[4] * e->sfu_ops +
+                  joules[5] * e->shared_transactions + joules[6] * e->l1_sectors +
+                  joules[7] * e->l2_sectors;
+    return STATIC_W + MEMORY_W * m +
+           volt * volt * f * (CLOCK_W + ACTIVE_W * e->active + BUSY_W * busy) +
+           volt * volt * core / l->time_s + joules[8] * e->dram_sectors / l->time_s;
+}
+
+static double made_time(const struct ws_measured_launch *l)
+{
+    const struct ws_events *e = &l->e;
+    double hz = l->clocks.core_mhz * 1e6, sms = e->blocks < 20 ? e->blocks : 20;
+    double units[] = {
+        e->warp_instructions / (4 * 0.7 * sms * hz),
+        (e->fp32_ops / 128 + e->int_ops / 64) / (0.9 * sms * hz),
+        e->fp64_ops / (4 * 0.6 * sms * hz),
+        e->sfu_ops / (16 * 0.8 * sms * hz),
+        e->shared_transactions / (0.9 * sms * hz),
+        e->l1_sectors / (4 * 0.8 * sms * hz),
+        e->l2_sectors / (2 * 0.5 * sms * hz),
+        e->dram_sectors * 32 / (0.75 * 400e9 * l->clocks.memory_mhz / 5000),
+        e->blocks * 90 / (sms * hz),
+        (e->warp_instructions * 9 +
+         e->load_requests * 0.4 * (100 + e->l2_share * 150 + e->l2_share * e->dram_share * 250) +
+         e->shared_requests * 30) /
+            (sms * hz * e->warps_per_sm),
+    };
+    double sum = 0;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        sum += pow(units[i], 5);
+    return 4e-6 + pow(sum, 1 / 5.0);
+}
+
+/* Kernels with different limits: each has much of one or two things and little of the others. */
+static struct ws_events made_events(int family)
+{
+    double n = exp(draw(log(1e6), log(1e9)));
+    struct ws_events e = {.warp_instructions = n,
+                          .int_ops = n * draw(2, 20),
+                          .fp32_ops = n * draw(0, 20),
+                          .fp64_ops = family % 5 ? 0 : n * draw(0.2, 2),
+                          .sfu_ops = family % 7 ? 0 : n * draw(0.5, 6),
+                          .shared_transactions = family % 3 ? n * draw(0, 0.1) : n * draw(0.2, 0.5),
+                          .l1_sectors = n * draw(0.05, family % 4 ? 0.5 : 1.5),
+                          .blocks = family % 9 ? floor(draw(20, 5000)) : 3,
+                          .active = draw(0.7, 1),
+                          .warps_per_sm = draw(4, 60),
+                          .counted = true};
+    e.l2_sectors = e.l1_sectors * draw(0.1, 1);
+    e.dram_sectors = e.l2_sectors * draw(0.05, 1);
+    e.load_requests = e.l1_sectors / draw(1, 8);
+    e.shared_requests = e.shared_transactions / 2;
+    e.l2_share = draw(0, 1);
+    e.dram_share = draw(0, 1);
+    return e;
+}
+
+static struct ws_measured_launch *made(void)
+{
+    struct ws_measured_launch *v = calloc(LAUNCHES, sizeof(*v));
+    assert_non_null(v);
+    random_state = 7;
+    for (int family = 0; family < FAMILIES; family++) {
+        struct ws_events e = made_events(family);
+        for (int i = 0; i < CORE_CLOCKS * MEMORY_CLOCKS; i++) {
+            struct ws_measured_launch *l = &v[family * CORE_CLOCKS * MEMORY_CLOCKS + i];
+            *l = (struct ws_measured_launch){
+                .e = e,
+                .clocks = {750 + 300 * (i % CORE_CLOCKS), 3000 + 2000 * (i / CORE_CLOCKS)},
+                .app = family,
+                .family = family};
+            l->time_s = l->rate_time_s = made_time(l);
+            l->power_w = made_power(l);
+        }
+    }
+    return v;
+}
+
+static void near(double got, double wanted, double share)
+{
+    if (!(fabs(got - wanted) <= share * fabs(wanted)))
+        fail_msg("%g, not %g to %g", got, wanted, share);
+}
+
+static void power_is_the_formula(void **state)
+{
+    struct ws_measured_launch *v = made();
+    struct ws_event_power p = {
+        .knee = 0.8, .slope = 0.6, .w = {STATIC_W, MEMORY_W, CLOCK_W, ACTIVE_W, BUSY_W}};
+    for (int i = 0; i < 9; i++)
+        p.w[WS_EVENT_POWER_ISSUE + i] = joules[i] * 1e9;
+    for (int i = 0; i < LAUNCHES; i++)
+        near(ws_event_power_w(&p, &gpu, &v[i].e, &v[i].clocks, v[i].time_s), v[i].power_w, 1e-9);
+    free(v);
+}
+
+static void power_is_found_again(void **state)
+{
+    struct ws_measured_launch *v = made();
+    struct ws_calibrate c = {.gpu = &gpu, .v = v, .n = LAUNCHES, .n_families = FAMILIES};
+    struct ws_event_power p;
+    assert_int_equal(ws_calibrate_power(&c, NULL, &p), 0);
+    assert_true(p.knee == 0.8 && p.slope == 0.6);
+    near(p.w[WS_EVENT_POWER_STATIC], STATIC_W, 0.02);
+    near(p.w[WS_EVENT_POWER_MEMORY_CLOCK], MEMORY_W, 0.02);
+    near(p.w[WS_EVENT_POWER_CLOCK] + p.w[WS_EVENT_POWER_ACTIVE], CLOCK_W + ACTIVE_W, 0.02);
+    for (int i = 0; i < 9; i++)
+        near(p.w[WS_EVENT_POWER_ISSUE + i], joules[i] * 1e9, 0.05);
+    /* A tenth of the families with twice the power changes little: they are far off. */
+    for (int i = 0; i < LAUNCHES / 10; i++)
+        v[i].power_w *= 2;
+    assert_int_equal(ws_calibrate_power(&c, NULL, &p), 0);
+    for (int i = LAUNCHES / 10; i < LAUNCHES; i++)
+        near(ws_event_power_w(&p, &gpu, &v[i].e, &v[i].clocks, v[i].time_s), v[i].power_w, 0.15);
+    free(v);
+}
+
+/* What the data say nothing about stays where it is expected, and only that. */
+static void expectations_fill_gaps(void **state)
+{
+    struct ws_measured_launch *v = made();
+    for (int i = 0; i < LAUNCHES; i++) {
+        v[i].e.fp64_ops = 0;
+        v[i].power_w = made_power(&v[i]);
+    }
+    struct ws_calibrate c = {
+        .gpu = &gpu, .v = v, .n = LAUNCHES, .n_families = FAMILIES, .prior = WS_CALIBRATE_PRIOR};
+    struct ws_event_power p;
+    assert_int_equal(ws_calibrate_power(&c, NULL, &p), 0);
+    near(p.w[WS_EVENT_POWER_FP64], ws_event_power_prior(&gpu, WS_EVENT_POWER_FP64).expected, 1e-6);
+    double sum = 0;
+    for (int i = 0; i < LAUNCHES; i++)
+        sum +=
+            fabs(ws_event_power_w(&p, &gpu, &v[i].e, &v[i].clocks, v[i].time_s) / v[i].power_w - 1);
+    assert_true(sum / LAUNCHES < 0.03);
+    /* An expected idle power is kept where no launch shows one. */
+    int none[FAMILIES] = {0};
+    c.idle_w = 77;
+    assert_int_equal(ws_calibrate_power(&c, none, &p), 0);
+    near(p.w[WS_EVENT_POWER_STATIC] + p.w[WS_EVENT_POWER_MEMORY_CLOCK] + p.w[WS_EVENT_POWER_CLOCK],
+         77, 1e-6);
+    free(v);
+}
+
+static void time_is_the_formula(void **state)
+{
+    struct ws_measured_launch *v = made();
+    struct ws_event_time t = {.v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.75, 90, 9, 0.4, 30, 5, 4}};
+    for (int i = 0; i < LAUNCHES; i++) {
+        struct ws_event_need need;
+        double gradient[WS_EVENT_TIME_N];
+        near(ws_event_time_s(&t, &gpu, &v[i].e, &v[i].clocks), v[i].time_s, 1e-9);
+        ws_event_time_need(&gpu, &v[i].e, &v[i].clocks, &need);
+        double time = ws_event_time_of_need(&t, &need, gradient);
+        for (int k = 0; k < WS_EVENT_TIME_N; k++) {
+            struct ws_event_time up = t, down = t;
+            up.v[k] *= exp(1e-4);
+            down.v[k] *= exp(-1e-4);
+            double slope = (ws_event_time_of_need(&up, &need, NULL) -
+                            ws_event_time_of_need(&down, &need, NULL)) /
+                           2e-4;
+            assert_true(fabs(slope - gradient[k]) < 1e-5 * time);
+        }
+    }
+    free(v);
+}
+
+static void time_is_found_again(void **state)
+{
+    struct ws_measured_launch *v = made();
+    struct ws_calibrate c = {
+        .gpu = &gpu, .v = v, .n = LAUNCHES, .n_families = FAMILIES, .prior = 0.01};
+    struct ws_event_time t;
+    assert_int_equal(ws_calibrate_time(&c, NULL, &t), 0);
+    for (int i = 0; i < LAUNCHES; i++)
+        near(ws_event_time_s(&t, &gpu, &v[i].e, &v[i].clocks), v[i].time_s, 0.03);
+    near(t.v[WS_EVENT_TIME_DRAM], 0.75, 0.05);
+    near(t.v[WS_EVENT_TIME_ALU], 0.9, 0.05);
+    free(v);
+}
+
+static void left_out_families_are_predicted(void **state)
+{
+    struct ws_measured_launch *v = made();
+    static struct ws_predicted p[LAUNCHES];
+    static struct ws_score_app apps[FAMILIES];
+    struct ws_score s;
+    for (int i = 0; i < CORE_CLOCKS * MEMORY_CLOCKS; i++)
+        v[i].power_w *= 3; /* nothing that the first family could say about itself is used */
+    struct ws_calibrate c = {
+        .gpu = &gpu, .v = v, .n = LAUNCHES, .n_families = FAMILIES, .prior = 0.02};
+    assert_int_equal(ws_calibrate_leave_out(&c, p), 0);
+    assert_int_equal(ws_score(v, p, LAUNCHES, WS_SCORE_POWER, FAMILIES, &s, apps), 0);
+    assert_int_equal(s.worst_app, 0);
+    near(apps[0].bias, -66.7, 0.05);
+    for (int i = 1; i < FAMILIES; i++)
+        assert_true(apps[i].mean < 12);
+    assert_int_equal(ws_score(v, p, LAUNCHES, WS_SCORE_TIME, FAMILIES, &s, apps), 0);
+    assert_true(s.n == LAUNCHES && s.mean < 6);
+    free(v);
+}
+
+static void scores_by_hand(void **state)
+{
+    const struct ws_measured_launch v[] = {{.power_w = 100, .time_s = 2, .app = 0},
+                                           {.power_w = 200, .time_s = NAN, .app = 0},
+                                           {.power_w = 50, .time_s = 1, .app = 1}};
+    const struct ws_predicted p[] = {{110, 1, 150}, {180, 3, NAN}, {80, NAN, NAN}};
+    struct ws_score s;
+    struct ws_score_app apps[2];
+    assert_int_equal(ws_score(v, p, 3, WS_SCORE_POWER, 2, &s, apps), 0);
+    near(s.mean, (10 + 10 + 60) / 3.0, 1e-9);
+    near(s.median, 10, 1e-9);
+    near(s.worst, 60, 1e-9);
+    assert_int_equal(s.worst_app, 1);
+    assert_true(fabs(apps[0].bias) < 1e-9 && fabs(apps[0].mean - 10) < 1e-9);
+    assert_int_equal(ws_score(v, p, 3, WS_SCORE_TIME, 2, &s, apps), 0);
+    assert_int_equal(s.n, 1);
+    near(s.mean, 50, 1e-9);
+    assert_int_equal(ws_score(v, p, 3, WS_SCORE_ENERGY, 2, &s, apps), 0);
+    near(s.mean, 25, 1e-9);
+}
+
+/* ---- files ---- */
+
+static int read_text(struct ws_measured_set *s, char *text, struct ws_diags *d)
+{
+    FILE *f = fmemopen(text, strlen(text), "r");
+    assert_non_null(f);
+    int r = ws_measured_read(s, f, "in.csv", &gpu, d);
+    fclose(f);
+    return r;
+}
+
+static void launches_are_read(void **state)
+{
+    struct ws_measured_set s = {0};
+    struct ws_diags d = WS_DIAGS_NULL;
+    char families[] = "source,app,family\nx,a1,a\nx,a2,a\n";
+    FILE *f = fmemopen(families, strlen(families), "r");
+    assert_int_equal(ws_measured_families(&s, f, "families", &d), 0);
+    fclose(f);
+    char activity[] = "app,core_mhz,mem_mhz,time_s,power_w,sm_active,fp32_active,fp64_active,"
+                      "dram_active\n"
+                      "a1,1500,5000,0.5,120,0.9,0.25,0,0.5\n"
+                      "a2,1500,2500,0.5,,0.9,0.25,0,0.5\n"
+                      "b,1500,2500,0.5,100,,0.25,0,0.5\n";
+    assert_int_equal(read_text(&s, activity, &d), 0);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.n_left_out, 1);
+    assert_int_equal(s.v[0].family, s.v[1].family);
+    assert_true(isnan(s.v[1].power_w));
+    near(s.v[0].e.fp32_ops, 0.25 * 128 * 20 * 1500e6 * 0.5, 1e-12);
+    near(s.v[0].e.dram_sectors, 0.5 * 400e9 * 0.5 / 32, 1e-12);
+    near(s.v[1].e.dram_sectors, 0.5 * 200e9 * 0.5 / 32, 1e-12);
+    assert_false(s.v[0].e.counted);
+    assert_true(isnan(
+        ws_calibrate_predict(&gpu, &(struct ws_event_power){.knee = 1}, NULL, &s.v[0]).time_s));
+    ws_measured_deinit(&s);
+}
+
+static void wrong_rows_are_named(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t line;
+        const char *want;
+    } rows[] = {
+        {"app,time_s\na,1\n", 1, "no counters"},
+        {"app,time_s,sm_active,fp32_active,dram_active\n", 1, "fp64_active is missing"},
+        {"time_s,sm_active,fp32_active,fp64_active,dram_active\n", 1, "app is missing"},
+        {"app,sm_active,fp32_active,fp64_active,dram_active\n", 1, "time_s is missing"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1,1,1,1\n"
+         "b,quick,1,1,1,1\n",
+         3, "quick"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1,1,1,-1\n", 2, "-1"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,0,1,1,1,1\n", 2, "0"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1\n", 2, "cells"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ws_measured_set s = {0};
+        struct ws_diags d = WS_DIAGS_NULL;
+        char text[200];
+        snprintf(text, sizeof(text), "%s", rows[i].text);
+        assert_int_equal(read_text(&s, text, &d), -EINVAL);
+        print_message("  %s:%u: %s\n", d.v[0].file, d.v[0].line, d.v[0].text);
+        assert_int_equal(d.v[0].line, rows[i].line);
+        assert_non_null(strstr(d.v[0].text, rows[i].want));
+        ws_diags_deinit(&d);
+        ws_measured_deinit(&s);
+    }
+}
+
+static char *text_of(const char *path)
+{
+    static char text[2][8192];
+    static int at;
+    at = !at;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[at][fread(text[at], 1, sizeof(text[at]) - 1, f)] = 0;
+    fclose(f);
+    return text[at];
+}
+
+static void entry_is_written(void **state)
+{
+    static const char before[] =
+        "# a comment\ngpu other {\n    power_static_mw = 1\n}\n"
+        "gpu mine {\n    sms = 3\n    power_static_mw = 2\n    # kept\n}\n";
+    char path[] = "/tmp/ws_entry_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, before, strlen(before)) == (ssize_t)strlen(before));
+    close(fd);
+    struct ws_event_power p = {.knee = 0.8, .slope = 0.6, .w = {10.5}};
+    p.w[WS_EVENT_POWER_DRAM] = 1.25;
+    struct ws_event_time t;
+    ws_event_time_init(&t);
+    assert_int_equal(ws_fit_entry_write(path, "none", &p, &t, "x"), -ENOENT);
+    assert_string_equal(text_of(path), before);
+    assert_int_equal(ws_fit_entry_write(path, "mine", &p, &t, "power 1 %"), 0);
+    char *after = text_of(path);
+    assert_memory_equal(after, before, strstr(before, "gpu mine") - before);
+    const char *mine = strstr(after, "gpu mine");
+    static const char *const lines[] = {"    sms = 3\n",
+                                        "    # kept\n",
+                                        "    calibrated = \"power 1 %\"\n",
+                                        "    voltage_slope_milli = 600\n",
+                                        "    power_static_mw = 10500\n",
+                                        "    energy_dram_fj = 1250000\n",
+                                        "    time_dram_milli = 880\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        assert_non_null(strstr(mine, lines[i]));
+    assert_null(strstr(mine, "power_static_mw = 2\n"));
+    assert_int_equal(ws_fit_entry_write(path, "mine", &p, &t, "power 1 %"), 0);
+    assert_string_equal(text_of(path), after);
+    unlink(path);
+
+    const struct ws_gpu_spec spec = {.voltage_knee_milli = 800,
+                                     .voltage_slope_milli = 600,
+                                     .power_static_mw = 10500,
+                                     .energy_dram_fj = 1250000,
+                                     .time_dram_milli = 700};
+    struct ws_event_power q;
+    assert_true(ws_fit_entry_models(&spec, &q, &t));
+    assert_memory_equal(&q, &p, sizeof(q));
+    near(t.v[WS_EVENT_TIME_DRAM], 0.7, 1e-12);
+    assert_false(ws_fit_entry_models(&(struct ws_gpu_spec){0}, &q, &t));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(power_is_the_formula),   cmocka_unit_test(power_is_found_again),
+        cmocka_unit_test(expectations_fill_gaps), cmocka_unit_test(time_is_the_formula),
+        cmocka_unit_test(time_is_found_again),    cmocka_unit_test(left_out_families_are_predicted),
+        cmocka_unit_test(scores_by_hand),         cmocka_unit_test(launches_are_read),
+        cmocka_unit_test(wrong_rows_are_named),   cmocka_unit_test(entry_is_written),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
