@@ -210,8 +210,8 @@ int ws_calibrate_power(const struct ws_calibrate *c, const int *count, struct ws
         s.x && s.weight && s.robust ? launch_weights(c, count, false, s.weight) : ws_raise(-ENOMEM);
     bool memory_varies = memory_clock_varies(c);
     if (!r && (c->one_curve || !core_clock_varies(c))) {
-        if (!c->one_curve)
-            ret->knee = 1, ret->slope = 0;
+        ret->knee = c->one_curve ? c->knee : 1;
+        ret->slope = c->one_curve ? c->slope : 0;
         (void)fit_curve(c, &s, memory_varies, ret);
     } else if (!r) {
         double best = INFINITY;
@@ -381,7 +381,7 @@ int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *re
     for (int f = 0; !r && f < c->n_families; f++) {
         for (int i = 0; i < c->n_families; i++)
             count[i] = i != f;
-        struct ws_event_power power = {.knee = 1};
+        struct ws_event_power power;
         struct ws_event_time time;
         r = ws_calibrate_power(c, count, &power);
         if (!r)
@@ -429,6 +429,8 @@ int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_powe
 {
     struct ws_calibrate fixed = *c;
     fixed.one_curve = true;
+    fixed.knee = power->knee;
+    fixed.slope = power->slope;
     fixed.prior = fixed.idle_w = 0;
     int *count = ws_alloc_array((size_t)c->n_families + 1, sizeof(*count));
     double *weight = ws_alloc_array(c->n + 1, sizeof(*weight));
@@ -444,7 +446,7 @@ int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_powe
             random = random * 1664525 + 1013904223; /* Numerical Recipes' generator */
             count[(random >> 16) % (uint32_t)c->n_families]++;
         }
-        struct ws_event_power p = *power;
+        struct ws_event_power p;
         r = ws_calibrate_power(&fixed, count, &p);
         if (!r)
             r = shares_of(c, &p, weight, shares);

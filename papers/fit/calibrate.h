@@ -35,7 +35,8 @@ struct ws_calibrate {
     double prior;   /* weight of what is expected: WS_CALIBRATE_PRIOR, or 0: nothing is */
     double idle_w;  /* expected at the reference clocks with nothing running; 0: nothing is */
     bool plain;     /* large errors count by their squares too */
-    bool one_curve; /* do not look for the voltage's curve: use knee and slope of the result */
+    bool one_curve; /* the voltage's curve is known: that of @knee and @slope */
+    double knee, slope;
 };
 /* Chosen by hand, once, by the errors with a family left out over five GPUs. */
 #define WS_CALIBRATE_PRIOR 0.2
@@ -43,7 +44,6 @@ struct ws_calibrate {
 /**
  * ws_calibrate_power() - the model that fits the launches whose power was measured
  * @count: [n_families]: how often each family counts; 0: it is left out. NULL: each once
- * @ret: its knee and slope are read where c->one_curve is set
  *
  * Return: 0 or -ENOMEM. Without any launch it is what is expected.
  */

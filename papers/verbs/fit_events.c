@@ -177,7 +177,7 @@ static int put_apps(const struct events_verb *x)
 }
 
 /* A term counts as told by the data if 80 % of the fits that expect nothing, to redrawn families,
- * agree on its share of the power to within that share. */
+ * give it between half and twice the share that it has here. */
 static int put_terms(const struct events_verb *x, const struct ws_calibrate *c)
 {
     static const char *const heads[] = {
@@ -195,7 +195,8 @@ static int put_terms(const struct events_verb *x, const struct ws_calibrate *c)
         ws_table_add(&t, "%.1f", 100 * shares[i].share);
         ws_table_add(&t, "%.1f .. %.1f", 100 * shares[i].low, 100 * shares[i].high);
         prior.expected > 0 ? ws_table_add(&t, "%.4g", prior.expected) : ws_table_add(&t, "-");
-        bool told = shares[i].high > 0 && shares[i].high - shares[i].low <= shares[i].share;
+        double share = shares[i].share;
+        bool told = share > 0 && shares[i].low >= share / 2 && shares[i].high <= share * 2;
         ws_table_add(&t, "%s", told ? "yes" : "no");
     }
     if (!r)
@@ -323,7 +324,7 @@ static int check_and_put(struct events_verb *x)
 
 int ws_fit_events(const struct ws_fit_events *options, char **files)
 {
-    struct events_verb x = {.options = options, .power = {.knee = 1}};
+    struct events_verb x = {.options = options};
     char *families[] = {(char *)options->families, NULL};
     char *more[] = {(char *)options->more, NULL};
     if (!find_gpu(&x, files))
