@@ -88,6 +88,18 @@ void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, do
     put_line(x, quantity, p, o, s, verdict, note);
 }
 
+void ws_experiment_at_most(struct ws_experiment_run *x, const char *quantity, double wanted,
+                           double ours, const char *note)
+{
+    char w[32], o[32];
+    bool holds = ours <= wanted;
+    x->n_compared++;
+    x->n_apart += !holds;
+    snprintf(w, sizeof(w), "≤ %.4g", wanted);
+    snprintf(o, sizeof(o), "%.1f", ours);
+    put_line(x, quantity, w, o, "–", holds ? "reproduces" : "differs", note);
+}
+
 void ws_experiment_claim(struct ws_experiment_run *x, const char *claim, bool holds,
                          const char *note)
 {
@@ -196,6 +208,8 @@ static const struct ws_option options[] = {
     WS_OPTION_JOBS(struct experiment_options, run.n_jobs),
     {"quick", NULL, "Live experiments: few points and short runs.",
      WS_FLAG(struct experiment_options, run.quick)},
+    {"data", "FOLDER", "The folder of measurements of real GPUs, for experiments named truth-.",
+     WS_TEXT(struct experiment_options, run.data)},
     {"no-plot", NULL, "Write CSV and the commands for gnuplot, but no pictures.",
      WS_CLEAR(struct experiment_options, run.plot)},
     {"list", NULL, "Print the experiments' names, their figures and tables, and what each shows.",
@@ -211,7 +225,9 @@ const struct ws_verb ws_verb_experiment = {
     .name = "experiment",
     .purpose = "rerun figures and tables of the papers",
     .about = "Writes CSV and plots, and prints the paper's values beside ours. Experiments whose "
-             "names begin with live- start programs on software GPUs; all leaves them out.",
+             "names begin with live- start programs on software GPUs, and those with truth- need "
+             "--data; all leaves "
+             "both out.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
@@ -225,7 +241,8 @@ static int run_named(const char *name, struct ws_experiment_run *x)
     bool all = !strcmp(name, "all"), found = all, failed = false;
     for (size_t i = 0; experiments[i]; i++) {
         bool live = !strncmp(experiments[i]->name, "live-", strlen("live-"));
-        if ((all && !live) || !strcmp(name, experiments[i]->name)) {
+        bool truth = !strncmp(experiments[i]->name, "truth-", strlen("truth-"));
+        if ((all && !live && !truth) || !strcmp(name, experiments[i]->name)) {
             found = true;
             failed |= run_one(experiments[i], x) < 0;
         }

@@ -21,6 +21,7 @@ struct ws_experiment_run {
      * and noisier */
     double scale;
     bool quick;            /* live experiments: short versions */
+    const char *data;      /* folder of measurements of real GPUs; NULL: not given */
     bool plot;             /* gnuplot is wanted and there */
     struct ws_table table; /* the paper's values and ours, from ws_experiment_compare() */
     FILE *summary;         /* the same as CSV */
@@ -51,6 +52,9 @@ enum ws_spread { WS_SPREAD_ABSOLUTE, WS_SPREAD_RELATIVE };
  */
 void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, double paper,
                            double ours, double spread, enum ws_spread kind, const char *note);
+/* One line for a value that is wanted to be @wanted or less. */
+void ws_experiment_at_most(struct ws_experiment_run *x, const char *quantity, double wanted,
+                           double ours, const char *note);
 /* One line for a claim that the paper makes in words, which holds or not. */
 void ws_experiment_claim(struct ws_experiment_run *x, const char *claim, bool holds,
                          const char *note);
