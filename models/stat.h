@@ -30,4 +30,11 @@ static inline double ws_stat_error(const struct ws_stat *s)
     return s->n > 1 ? sqrt(ws_stat_variance(s) / (double)s->n) : INFINITY;
 }
 
+/* For qsort() of double: the smallest first. */
+static inline int ws_stat_by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 #endif

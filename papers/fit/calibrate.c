@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "models/stat.h"
 #include "papers/fit/calibrate.h"
 
 enum { POWER_ROUNDS = 6, TIME_ROUNDS = 4, TIME_STEPS = 40, DESCENT_SWEEPS = 4000 };
@@ -418,12 +419,6 @@ static int shares_of(const struct ws_calibrate *c, const struct ws_event_power *
     return r;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_power *power,
                         struct ws_power_share ret[WS_EVENT_POWER_N])
 {
@@ -454,7 +449,7 @@ int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_powe
             drawn[k][draw] = shares[k];
     }
     for (int k = 0; !r && k < WS_EVENT_POWER_N; k++) {
-        qsort(drawn[k], WS_CALIBRATE_DRAWS, sizeof(double), by_size);
+        qsort(drawn[k], WS_CALIBRATE_DRAWS, sizeof(double), ws_stat_by_size);
         ret[k].low = drawn[k][WS_CALIBRATE_DRAWS / 10];
         ret[k].high = drawn[k][WS_CALIBRATE_DRAWS - 1 - WS_CALIBRATE_DRAWS / 10];
     }

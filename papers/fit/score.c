@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "models/stat.h"
 #include "papers/fit/score.h"
 
 double ws_score_measured(const struct ws_measured_launch *l, enum ws_score_of of)
@@ -20,12 +21,6 @@ double ws_score_measured(const struct ws_measured_launch *l, enum ws_score_of of
 double ws_score_predicted(const struct ws_predicted *p, enum ws_score_of of)
 {
     return of == WS_SCORE_POWER ? p->power_w : of == WS_SCORE_TIME ? p->time_s : p->energy_j;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 int ws_score(const struct ws_measured_launch *v, const struct ws_predicted *p, size_t n,
@@ -49,7 +44,7 @@ int ws_score(const struct ws_measured_launch *v, const struct ws_predicted *p, s
         ret->mean += fabs(error);
     }
     if (ret->n) {
-        qsort(errors, ret->n, sizeof(*errors), by_size);
+        qsort(errors, ret->n, sizeof(*errors), ws_stat_by_size);
         ret->mean /= (double)ret->n;
         ret->median = (errors[(ret->n - 1) / 2] + errors[ret->n / 2]) / 2;
         ret->worst = errors[ret->n - 1];
