@@ -12,7 +12,8 @@
  * the daemon's loop; so a thread, the sweeper, clears what waits in the cache, and only cleared
  * blocks are handed out from there. The sweeper also unmaps what the cache has no room for: giving
  * back many touched pages takes long as well. It does so in pieces, so that others who map
- * memory meanwhile do not wait for the whole. */
+ * memory meanwhile do not wait for the whole. What waits to be unmapped is bounded: whoever frees
+ * more than the sweeper gives back unmaps it himself. */
 #include "device/soft/mem.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ enum { N_CLASSES = 9, N_CACHED = 16 };
 #define CACHE_MAX_BYTES        (UINT64_C(64) << 20)
 #define HUGE_BYTES             (UINT64_C(2) << 20)
 #define SWEEP_PIECE_BYTES      (UINT64_C(4) << 20)
+#define DEAD_MAX_BYTES         (UINT64_C(256) << 20)
 #define PAGE_BYTES             UINT64_C(4096)
 
 struct free_block {
@@ -63,6 +65,7 @@ struct ws_mem {
     uint64_t cached_bytes; /* the one that is being cleared counts */
     bool clearing;         /* the sweeper clears a block, which is not in the cache meanwhile */
     struct dead *dead;
+    uint64_t dead_bytes; /* the one that is being unmapped counts */
     pthread_t sweeper;
     bool has_sweeper, stop;
     pthread_cond_t work; /* for the sweeper */
@@ -96,6 +99,24 @@ static void cache_remove(struct ws_mem *m, unsigned i)
     memmove(&m->cache[i], &m->cache[i + 1], (--m->n_cached - i) * sizeof(m->cache[0]));
 }
 
+/* Whether most pages of a block are there. Where they are not, clearing would make them. */
+static bool is_touched(const struct cached *c)
+{
+    unsigned char there[CACHED_BLOCK_MAX_BYTES / PAGE_BYTES];
+    uint64_t n = c->bytes / PAGE_BYTES, found = 0;
+    if (mincore(c->host, c->bytes, there))
+        return true;
+    for (uint64_t i = 0; i < n; i++)
+        found += there[i] & 1;
+    return found > n / 2;
+}
+
+static void clear(const struct cached *c)
+{
+    if (is_touched(c) || madvise(c->host, c->bytes, MADV_DONTNEED))
+        memset(c->host, 0, c->bytes);
+}
+
 /* Clears the newest block that is not clean: it is the most likely to be wanted. Lock held, but
  * not meanwhile. Return: false: all are clean. */
 static bool clear_one(struct ws_mem *m)
@@ -109,7 +130,7 @@ static bool clear_one(struct ws_mem *m)
     cache_remove(m, i - 1);
     m->clearing = true;
     pthread_mutex_unlock(&m->lock);
-    memset(c.host, 0, c.bytes);
+    clear(&c);
     pthread_mutex_lock(&m->lock);
     c.clean = true;
     m->clearing = false;
@@ -125,8 +146,9 @@ static bool unmap_one(struct ws_mem *m)
     m->dead = d->next;
     pthread_mutex_unlock(&m->lock);
     unmap_in_pieces(d->host, d->bytes);
-    free(d);
     pthread_mutex_lock(&m->lock);
+    m->dead_bytes -= d->bytes;
+    free(d);
     return true;
 }
 
@@ -135,7 +157,7 @@ static void *sweep(void *arg)
     struct ws_mem *m = arg;
     pthread_mutex_lock(&m->lock);
     while (!m->stop)
-        if (!clear_one(m) && !unmap_one(m))
+        if (!unmap_one(m) && !clear_one(m))
             pthread_cond_wait(&m->work, &m->lock);
     pthread_mutex_unlock(&m->lock);
     return NULL;
@@ -154,13 +176,15 @@ static bool wake_sweeper(struct ws_mem *m)
 /* Lock held. */
 static void unmap_later(struct ws_mem *m, uint8_t *host, uint64_t bytes)
 {
-    struct dead *d = ws_alloc(sizeof(*d));
+    bool full = m->dead && m->dead_bytes + bytes > DEAD_MAX_BYTES;
+    struct dead *d = full ? NULL : ws_alloc(sizeof(*d));
     if (!d || !wake_sweeper(m)) {
         free(d);
         munmap(host, bytes);
         return;
     }
     *d = (struct dead){m->dead, host, bytes};
+    m->dead_bytes += bytes;
     m->dead = d;
 }
 
