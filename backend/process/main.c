@@ -2,6 +2,7 @@
 /* wattshared(8): options, configuration, devices; then the loop. */
 #include <config.h> /* the build's; "config.h" would be ours */
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
@@ -406,6 +407,16 @@ static void keep_freed_memory(void)
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
+/* The kernel's table of a process's descriptors grows when they are more than it has room for. In a
+ * process with threads that takes some 10 ms, in which nobody would be served; so it grows now. */
+static void make_room_for_descriptors(uint64_t limit)
+{
+    enum { MOST = 65536 }; /* half a MiB of the kernel's memory */
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)WS_MIN(limit, (uint64_t)MOST) - 1);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void prepare_process(void)
 {
     keep_freed_memory();
@@ -421,6 +432,7 @@ static void prepare_process(void)
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max; /* two descriptors for each client */
         (void)setrlimit(RLIMIT_NOFILE, &files);
+        make_room_for_descriptors(files.rlim_max);
     }
 }
 
