@@ -43,9 +43,11 @@ static void explain(struct ws_load_task *t)
 {
     char text[160];
     const char *why = ws_loader_limit_text(&t->work, text, sizeof(text));
-    if (t->r >= 0 || !*why)
+    if (!t->r || !*why)
         return;
     t->r = WS_PTX_E_LIMIT;
+    ws_diags_deinit(&t->diags); /* what was found in a part of the module */
+    t->diags = WS_DIAGS_NULL;
     ws_diags_add(&t->diags, t->name[0] ? t->name : NULL, 0, 0, "the module %s", why);
 }
 
