@@ -420,6 +420,12 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
                        struct ws_image_use *use, struct ws_code_entry *code)
 {
     struct ws_client *c = x->client;
+    if (!ws_image_use_code(use, code)) {
+        ws_client_tell_refused(c, WS_RESOURCE_MODULE_BYTES, code->bytes);
+        ws_image_unuse(use);
+        refuse(c, seq, WS__ERROR__OUT_OF_MEMORY, "the user's clients have too many modules");
+        return;
+    }
     bool refused = ws_client_object(c);
     struct ws_module *m = refused ? NULL : ws_alloc(sizeof(*m));
     if (!m) {

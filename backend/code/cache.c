@@ -67,6 +67,7 @@ struct ws_image_use {
     struct ws_image *image;
     struct ws_account *account;
     uint32_t n;          /* modules, and loads under way */
+    uint64_t codes;      /* bit per place in image->by_sm: it is charged */
     struct ws_list node; /* image->uses */
 };
 
@@ -98,11 +99,28 @@ struct ws_image_use *ws_image_use(struct ws_image *i, struct ws_account *a, bool
     return u;
 }
 
+bool ws_image_use_code(struct ws_image_use *u, const struct ws_code_entry *code)
+{
+    const struct ws_image *i = u->image;
+    for (size_t k = 0; k < WS_MIN(i->n_by_sm, (size_t)64); k++) {
+        if (i->by_sm[k].code != code || u->codes >> k & 1)
+            continue;
+        if (ws_account_charge(u->account, WS_RESOURCE_MODULE_BYTES, code->bytes))
+            return false;
+        u->codes |= UINT64_C(1) << k;
+    }
+    return true;
+}
+
 void ws_image_unuse(struct ws_image_use *u)
 {
     if (!u || --u->n)
         return;
     ws_list_remove(&u->node);
+    for (size_t k = 0; k < 64 && u->codes >> k; k++)
+        if (u->codes >> k & 1)
+            ws_account_release(u->account, WS_RESOURCE_MODULE_BYTES,
+                               u->image->by_sm[k].code->bytes);
     ws_account_release(u->account, WS_RESOURCE_MODULE_BYTES, u->image->bytes);
     ws_account_unref(u->account);
     ws_image_unref(u->image);

@@ -83,6 +83,9 @@ struct ws_image *ws_image_unref(struct ws_image *i);
 /* Charges @a with the image's bytes, once however often it uses the image, and takes a reference
  * to the image. Return: NULL: no memory, or the account may have no more (*ret_refused). */
 struct ws_image_use *ws_image_use(struct ws_image *i, struct ws_account *a, bool *ret_refused);
+/* Charges the user of @u with the memory of @code, a code of its image, once. Return: false: the
+ * account may have no more. */
+WS_MUST_CHECK bool ws_image_use_code(struct ws_image_use *u, const struct ws_code_entry *code);
 void ws_image_unuse(struct ws_image_use *u); /* NULL ok */
 /* The code of @i for @device if it was made before (and the image told of it), or NULL. Loop
  * thread. */

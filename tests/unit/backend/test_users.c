@@ -178,14 +178,29 @@ static void test_image_is_charged_once_to_each_user(void **state)
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(wss_error(w, i, wss_load(w, i, 1, 0, ptx, strlen(ptx))), WS__ERROR__OK);
     assert_int_equal(wss_error(w, 0, wss_load(w, 0, 2, 0, ptx, strlen(ptx))), WS__ERROR__OK);
-    assert_int_equal(used(w, 0, WS_RESOURCE_MODULE_BYTES), strlen(ptx));
-    assert_int_equal(used(w, 4, WS_RESOURCE_MODULE_BYTES), strlen(ptx));
+    uint64_t bytes = strlen(ptx) + w->server->cache.codes->bytes;
+    assert_true(bytes > strlen(ptx));
+    assert_int_equal(used(w, 0, WS_RESOURCE_MODULE_BYTES), bytes);
+    assert_int_equal(used(w, 4, WS_RESOURCE_MODULE_BYTES), bytes);
     wss_do(w, 4, WS__COMMAND__C_MODULE_UNLOAD, &id);
     assert_int_equal(used(w, 4, WS_RESOURCE_MODULE_BYTES), 0);
-    w->config.limits.pool[WS_RESOURCE_MODULE_BYTES] = strlen(ptx);
+    w->config.limits.pool[WS_RESOURCE_MODULE_BYTES] = bytes;
     assert_int_equal(wss_error(w, 4, wss_load_try(w, 4, 3, 0, ptx, strlen(ptx))),
                      WS__ERROR__OUT_OF_MEMORY);
     assert_int_equal(wss_error(w, 0, wss_load_try(w, 0, 3, 0, ptx, strlen(ptx))), WS__ERROR__OK);
+}
+
+static void test_code_is_charged(void **state)
+{
+    struct wss *w = *state;
+    wss_hello(w, 0, NULL);
+    /* alone, so half of it: the image, and no code */
+    w->config.limits.pool[WS_RESOURCE_MODULE_BYTES] = 2 * (strlen(ptx) + 1);
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, ptx, strlen(ptx))),
+                     WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(used(w, 0, WS_RESOURCE_MODULE_BYTES), 0);
+    w->config.limits.pool[WS_RESOURCE_MODULE_BYTES] *= 1000;
+    assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, ptx, strlen(ptx))), WS__ERROR__OK);
 }
 
 /* ---- small things, and what waits ---- */
@@ -437,6 +452,7 @@ int main(int argc, char **argv)
         T(test_uploads_are_bounded_by_user),
         T(test_upload_without_progress_is_forgotten),
         T(test_image_is_charged_once_to_each_user),
+        T(test_code_is_charged),
         T(test_status_shows_ones_own),
         T(test_sms_of_others_are_not_told),
         T(test_trace_shows_ones_own),
