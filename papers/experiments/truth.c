@@ -24,7 +24,7 @@
 #define POWER_WORST   35
 #define TIME_WORST    60
 
-static const struct source {
+static const struct truth_source {
     const char *gpu, *title;
     const char *judged, *also; /* files; those of @also are fitted to only */
 } sources[] = {
@@ -38,7 +38,7 @@ static const struct source {
 
 struct truth {
     struct ws_experiment_run *x;
-    const struct source *source;
+    const struct truth_source *source;
     struct ws_event_gpu gpu;
     struct ws_measured_set set;
     size_t n_judged;

@@ -13,13 +13,13 @@
 
 enum { WIDE_BUS_BITS = 1024, WARP = 32 };
 
-/* The keys of the catalog: where in the entry, and how many of its units make one of the model's. */
+/* The catalog's keys: where in the entry, and how many of its units make one of the model's. */
 #define WS_WATT_FIELD(key)      power_##key##_mw
 #define WS_NANOJOULE_FIELD(key) energy_##key##_fj
 #define TIME_FIELD(key)         time_##key##_milli
 #define STRING_OF(x)            #x
 #define STRING(x)               STRING_OF(x)
-struct key {
+struct entry_key {
     const char *name;
     size_t at;
     double units;
@@ -30,22 +30,22 @@ struct key {
     }
 #define WS_WATT_UNITS      1e3
 #define WS_NANOJOULE_UNITS 1e6
-static const struct key power_keys[WS_EVENT_POWER_N] = {
+static const struct entry_key power_keys[WS_EVENT_POWER_N] = {
 #define EVENT_POWER(NAME, key, title, unit, narrow, wide, spread)                                  \
     [WS_EVENT_POWER_##NAME] = FIELD(unit##_FIELD(key), unit##_UNITS),
 #define EVENT_TIME(...)
 #include "models/event_terms.def"
 };
-static const struct key time_keys[WS_EVENT_TIME_N] = {
+static const struct entry_key time_keys[WS_EVENT_TIME_N] = {
 #define EVENT_POWER(...)
 #define EVENT_TIME(NAME, key, title, sense, expected, spread)                                      \
     [WS_EVENT_TIME_##NAME] = FIELD(TIME_FIELD(key), 1e3),
 #include "models/event_terms.def"
 };
-static const struct key knee_key = FIELD(voltage_knee_milli, 1e3);
-static const struct key slope_key = FIELD(voltage_slope_milli, 1e3);
+static const struct entry_key knee_key = FIELD(voltage_knee_milli, 1e3);
+static const struct entry_key slope_key = FIELD(voltage_slope_milli, 1e3);
 
-static double get(const struct ws_gpu_spec *spec, const struct key *k)
+static double get(const struct ws_gpu_spec *spec, const struct entry_key *k)
 {
     return *(const uint32_t *)((const char *)spec + k->at) / k->units;
 }
@@ -82,7 +82,7 @@ bool ws_fit_entry_models(const struct ws_gpu_spec *spec, struct ws_event_power *
 
 /* ---- the file ---- */
 
-static void put(FILE *f, const struct key *k, double v)
+static void put(FILE *f, const struct entry_key *k, double v)
 {
     fprintf(f, "    %s = %.0f\n", k->name, fmax(0, v * k->units));
 }

@@ -176,7 +176,7 @@ static void from_watts(const double *v, const struct ws_event_gpu *gpu,
                                 .active = 1 - v[C_idle_sms] / gpu->n_sms};
 }
 
-static const struct source {
+static const struct data_source {
     const char *names[COLUMNS_MAX];
     int n;
     events_fn *events;
@@ -188,9 +188,9 @@ static const struct source {
 enum { APP, CORE, MEMORY, TIME, POWER, N_COMMON };
 static const char *const common[N_COMMON] = {"app", "core_mhz", "mem_mhz", "time_s", "power_w"};
 
-struct table {
+struct measured_table {
     struct ws_csv csv;
-    const struct source *source;
+    const struct data_source *source;
     int common[N_COMMON], at[COLUMNS_MAX];
 };
 
@@ -200,7 +200,7 @@ static int column(const struct ws_csv *t, const char *name)
     return ws_csv_column(t, names);
 }
 
-static bool find_columns(struct table *t, struct ws_diags *diags)
+static bool find_columns(struct measured_table *t, struct ws_diags *diags)
 {
     for (int i = 0; i < N_COMMON; i++)
         t->common[i] = column(&t->csv, common[i]);
@@ -225,7 +225,7 @@ static bool find_columns(struct table *t, struct ws_diags *diags)
 }
 
 /* An empty cell, or a column that is not there, is @missing. */
-static double number(const struct table *t, int at, double missing, double min,
+static double number(const struct measured_table *t, int at, double missing, double min,
                      struct ws_diags *diags)
 {
     if (at < 0 || !*t->csv.cells[at])
@@ -233,8 +233,8 @@ static double number(const struct table *t, int at, double missing, double min,
     return ws_csv_number(&t->csv, at, min, HUGE_VAL, diags);
 }
 
-static int add_row(struct ws_measured_set *s, const struct table *t, const struct ws_event_gpu *gpu,
-                   struct ws_diags *diags)
+static int add_row(struct ws_measured_set *s, const struct measured_table *t,
+                   const struct ws_event_gpu *gpu, struct ws_diags *diags)
 {
     size_t before = diags->n;
     struct ws_measured_launch l = {.line = t->csv.number};
@@ -283,7 +283,7 @@ static int each_row(struct ws_csv *csv, struct ws_diags *diags, int (*row)(void 
 
 struct reading {
     struct ws_measured_set *set;
-    struct table table;
+    struct measured_table table;
     const struct ws_event_gpu *gpu;
     struct ws_diags *diags;
     int app, family;

@@ -240,19 +240,25 @@ static int count_apps(const struct events_verb *x)
     return n;
 }
 
+/* Where the measurements come from, as the entry is to say. @file: NULL: standard input. */
+static const char *source_name(const struct events_verb *x, const char *file)
+{
+    if (x->options->source)
+        return x->options->source;
+    if (!file)
+        return "standard input";
+    const char *slash = strrchr(file, '/');
+    return slash ? slash + 1 : file;
+}
+
 static int write_entry(const struct events_verb *x, char **files,
                        const struct ws_score left_out[WS_SCORE_N])
 {
     char text[sizeof(x->spec.calibrated)], time[40] = "";
-    const char *slash = *files ? strrchr(*files, '/') : NULL;
-    const char *source = x->options->source ? x->options->source
-                         : slash            ? slash + 1
-                         : *files           ? *files
-                                            : "standard input";
     if (has_times(left_out))
         snprintf(time, sizeof(time), "time %.1f %%, ", left_out[WS_SCORE_TIME].mean);
     snprintf(text, sizeof(text), "power %.1f %%, %s%d applications, family left out; %s",
-             left_out[WS_SCORE_POWER].mean, time, count_apps(x), source);
+             left_out[WS_SCORE_POWER].mean, time, count_apps(x), source_name(x, *files));
     for (char *c = text; *c; c++)
         if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
             *c = ' ';
