@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/alloc.h - zeroed, overflow-checked allocation. NULL means out of memory; the caller returns
  * -ENOMEM. Freed with free(). All of it fails once the thread's budget (base/budget.h) is used up;
- * only the growth of ws_grow() counts there, until the budget ends. In test builds ws_alloc_fail_after(n) makes the n-th allocation from
- * now fail. Threads: any. */
+ * only the growth of ws_grow() counts there, until the budget ends. In test builds
+ * ws_alloc_fail_after(n) makes the n-th allocation from now fail. Threads: any. */
 #ifndef WS_BASE_ALLOC_H
 #define WS_BASE_ALLOC_H
 

@@ -207,11 +207,12 @@ void ws_device_cancel(struct ws_device *d, struct ws_space *s);
  * Return: 0, -ENOTSUP (cooperative, or the kernel or the device doesn't allow it: the launch runs
  * to its end). */
 WS_MUST_CHECK int ws_device_preempt(struct ws_device *d, struct ws_op *op);
-/* Other clients wait for what a launch has; with @limit_ns 0 they no longer do. While they wait, the
- * device counts time of the host's processor: once a single block of the launch has run for
+/* Other clients wait for what a launch has; with @limit_ns 0 they no longer do. While they wait,
+ * the device counts time of the host's processor: once a single block of the launch has run for
  * @limit_ns, or all its blocks together have only waited for that long, the launch ends with
- * WS_DEV_E_TIMEOUT. Of a launch of several clients only that client's part ends. A launch whose blocks end is never ended. If the
- * launch was also asked to stop (ws_device_preempt()), its blocks are finished one after another.
+ * WS_DEV_E_TIMEOUT. Of a launch of several clients only that client's part ends. A launch whose
+ * blocks end is never ended. If the launch was also asked to stop (ws_device_preempt()), its blocks
+ * are finished one after another.
  * The loop thread only, until the loop has been told of the launch's end.
  * Return: 0; WS_DEVICE_EXECUTED: the launch has been executed, and only its time has to pass, or
  * it has ended; -ENOTSUP: the device can't end a launch. */

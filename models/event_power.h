@@ -5,16 +5,16 @@
  *
  * T time; f, m core and memory clock, as shares of the reference clocks; a the share of SMs that
  * have a warp; b the share of SMs and clocks in which one is issued, a·(1 - exp(-2·i/a)) for i warp
- * instructions per SM and clock; N_i the number of events of class i and e_i the energy of one. DRAM
- * has a voltage of its own: V is left out there. V is the core's voltage as a share of that at the
- * reference clock: a line over f with a floor,
+ * instructions per SM and clock; N_i the number of events of class i and e_i the energy of one.
+ * DRAM has a voltage of its own: V is left out there. V is the core's voltage as a share of that at
+ * the reference clock: a line over f with a floor,
  *
  *     V = 1 + slope·(max(f, knee) - 1).
  *
  * The form is that of Guerreiro et al. (HPCA 2018: static, clock and utilisation, with V²) with
  * energies of events in place of utilisation as in AccelWattch (MICRO 2021); b is ours. Temperature
- * is left out: no source of data gives it with its powers; what a board leaks more when it is hot is
- * in P_static. Idle SMs draw P_clock's share and nothing of P_active.
+ * is left out: no source of data gives it with its powers; what a board leaks more when it is hot
+ * is in P_static. Idle SMs draw P_clock's share and nothing of P_active.
  * Units: W, nJ, s. Pure. Threads: any. */
 #ifndef WS_MODELS_EVENT_POWER_H
 #define WS_MODELS_EVENT_POWER_H
@@ -43,8 +43,8 @@ struct ws_event_power_prior {
 struct ws_event_power_prior ws_event_power_prior(const struct ws_event_gpu *gpu,
                                                  enum ws_event_power_term term);
 /* The power of a board at its reference clocks with nothing running, which a fit expects: 0.3 of
- * its limit, or 0.2 with a wide memory (as the TITAN Xp, GTX TITAN X and K40c, and the TITAN V, were
- * measured by Guerreiro et al.). 0: the limit is not known. */
+ * its limit, or 0.2 with a wide memory (as the TITAN Xp, GTX TITAN X and K40c, and the TITAN V,
+ * were measured by Guerreiro et al.). 0: the limit is not known. */
 double ws_event_power_idle_w(const struct ws_event_gpu *gpu);
 
 double ws_event_voltage(double knee, double slope, double f);

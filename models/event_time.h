@@ -16,9 +16,9 @@
  *             / (S·f·W)
  *
  * S the number of SMs or of blocks, whichever is less; f the core clock; W the mean number of warps
- * on an SM; l, d the shares of loads that go to L2 and on to DRAM. The machine's sizes are NVIDIA's,
- * the latencies in clocks are round numbers of published micro-benchmarks. The form is ours; its
- * parts are those of the roofline and of MWP-CWP (mwp_cwp.h).
+ * on an SM; l, d the shares of loads that go to L2 and on to DRAM. The machine's sizes are
+ * NVIDIA's, the latencies in clocks are round numbers of published micro-benchmarks. The form is
+ * ours; its parts are those of the roofline and of MWP-CWP (mwp_cwp.h).
  * Units: s. Pure. Threads: any. */
 #ifndef WS_MODELS_EVENT_TIME_H
 #define WS_MODELS_EVENT_TIME_H

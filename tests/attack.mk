@@ -1,4 +1,5 @@
-# Attacks on a daemon (tests/attack/README.md). make attack runs them all; ATTACK='ROW or NAME…' those.
+# Attacks on a daemon (tests/attack/README.md). make attack runs them all, or only
+# those that ATTACK='ROW or NAME…' names.
 check_PROGRAMS += tests/attack/attack tests/attack/bystander tests/attack/libclockjump.so
 tests_attack_attack_SOURCES = tests/attack/attack.h tests/attack/main.c tests/attack/daemon.h tests/attack/daemon.c tests/attack/people.h tests/attack/people.c \
 	tests/attack/pace.h tests/attack/pace.c tests/attack/raw.h tests/attack/raw.c tests/attack/connect.c tests/attack/message.c tests/attack/code.c \

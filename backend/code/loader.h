@@ -48,7 +48,7 @@ struct ws_loader_work {
     uint64_t reserved_bytes, counted_ns, slice_ns;
 };
 void ws_loader_run(struct ws_loader *l, struct ws_loader_work *w);
-/* Which limit the work met, as a sentence's end; "": none, or it was stopped. @buf: for the text. */
+/* Which limit the work met, as a sentence's end; "": none, or it was stopped. @buf: for it. */
 const char *ws_loader_limit_text(const struct ws_loader_work *w, char *buf, size_t size);
 
 #endif

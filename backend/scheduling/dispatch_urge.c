@@ -63,7 +63,8 @@ static bool is_waited_for(const struct ws_dispatch *d, const struct ws_gpu_job *
     return false;
 }
 
-/* Whether a client whose home is the job's GPU has begun a job since the last look, or has one open. */
+/* Whether a client whose home is the job's GPU has begun a job since the last look or has one
+ * open. */
 static bool has_company(const struct ws_dispatch *d, const struct ws_gpu_job *g)
 {
     ws_list_for_each (n, &d->tasks) {
@@ -75,8 +76,8 @@ static bool has_company(const struct ws_dispatch *d, const struct ws_gpu_job *g)
     return false;
 }
 
-/* A job that was asked to stop for others slows them down as long as it runs, until none of them has
- * been there for a while. */
+/* A job that was asked to stop for others slows them down as long as it runs, until none of them
+ * has been there for a while. */
 static bool is_in_the_way(const struct ws_dispatch *d, struct ws_gpu_job *g, uint64_t now_ns)
 {
     if (has_company(d, g))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The connection begins with a greeting of 64 bytes from both ends, goes on with commands that
- * introduce both ends (READY, or CURVE's), and then carries frames. A frame is a byte of flags, a
+/* The connection begins with a greeting of 64 bytes from both ends, then come commands that
+ * introduce both ends (READY, or CURVE's), and then frames. A frame is a byte of flags, a
  * length of one or eight bytes, and a body. With CURVE each body is a sealed one, with flags of
  * its own inside.
  *

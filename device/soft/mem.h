@@ -16,8 +16,8 @@ struct ws_mem *ws_mem_unref(struct ws_mem *m);
 WS_MUST_CHECK int ws_mem_alloc(struct ws_mem *m, uint64_t bytes, uint8_t **ret);
 /* A ws_space_release_fn; @mem is the struct ws_mem. */
 void ws_mem_release(void *mem, uint8_t *host, uint64_t bytes);
-/* Makes memory of a device, or memory that is mapped from a file (@private false), zero. Whole pages
- * are given back to the system, so what is large and was not touched costs nothing. */
+/* Makes memory of a device, or memory that is mapped from a file (@private false), zero. Whole
+ * pages are given back to the system, so what is large and was not touched costs nothing. */
 void ws_mem_clear(uint8_t *p, uint64_t bytes, bool private);
 uint64_t ws_mem_used_bytes(struct ws_mem *m);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operations that do not end. A kernel that waits for ever cannot be stopped on a real GPU; it holds
- * its SMs and its client's memory, and others wait for them. So its worker is ended, as if the
- * kernel had destroyed the context: patience_ns after it was cancelled, or when others have waited
- * for it for twice max_kernel_ms, of which it was asked to stop in the second half. Other clients'
- * launches on the GPU end with the worker. */
+/* Operations that do not end. A kernel that waits for ever cannot be stopped on a real GPU; it
+ * holds its SMs and its client's memory, and others wait for them. So its worker is ended, as if
+ * the kernel had destroyed the context: patience_ns after it was cancelled, or when others have
+ * waited for it for twice max_kernel_ms, of which it was asked to stop in the second half. Other
+ * clients' launches on the GPU end with the worker. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -375,8 +375,8 @@ static void keep_telemetry(struct ws_proxy *p)
     pthread_mutex_unlock(&p->ops_lock);
 }
 
-/* Whether another restart is within the limit; counts it. One that a client brought about by a kernel
- * that others waited for does not count: it must not cost them the GPU. */
+/* Whether another restart is within the limit; counts it. One that a client brought about by a
+ * kernel that others waited for does not count: it must not cost them the GPU. */
 static bool may_restart(struct ws_proxy *p)
 {
     uint64_t now = ws_proxy_host_ns();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The power is linear in its numbers once the voltage's curve is given: least squares with numbers
- * of 0 and more, solved by going down each axis in turn, for each curve of a small grid. The time is
- * not linear: Gauss-Newton on the logarithms of its numbers, with steps that are damped until they
- * improve. In both, errors beyond the limit get a smaller weight and the fit is repeated. */
+ * of 0 and more, solved by going down each axis in turn, for each curve of a small grid. The time
+ * is not linear: Gauss-Newton on the logarithms of its numbers, with steps that are damped until
+ * they improve. In both, errors beyond the limit get a smaller weight and the fit is repeated. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/fit/entry.h - the models of models/event_power.h and models/event_time.h in an entry of the
- * catalog (device/spec.h, conf/gpu.d). Threads: any; only ws_fit_entry_write() does I/O. */
+/* papers/fit/entry.h - the models of models/event_power.h and models/event_time.h in an entry of
+ * the catalog (device/spec.h, conf/gpu.d). Threads: any; only ws_fit_entry_write() does I/O. */
 #ifndef WS_PAPERS_FIT_ENTRY_H
 #define WS_PAPERS_FIT_ENTRY_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/verbs/fit_events.h - the form of `wattshare fit` that fits the models of power and time from
- * events (models/event_power.h, event_time.h), or checks them. Threads: none. */
+/* papers/verbs/fit_events.h - the form of `wattshare fit` that fits the models of power and time
+ * from events (models/event_power.h, event_time.h), or checks them. Threads: none. */
 #ifndef WS_PAPERS_VERBS_FIT_EVENTS_H
 #define WS_PAPERS_VERBS_FIT_EVENTS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx/passes/sampler.h - words of texture and surface instructions, and how the pass that replaces them (texture.c) tells the functions of
- * sampler.cu which instruction they stand for. Plain enough for a CUDA compiler: no other header of this room. */
+/* ptx/passes/sampler.h - words of texture and surface instructions, and how the pass that replaces
+ * them (texture.c) tells the functions of sampler.cu which instruction they stand for. Plain enough
+ * for a CUDA compiler: no other header of this room. */
 #ifndef WS_PTX_PASSES_SAMPLER_H
 #define WS_PTX_PASSES_SAMPLER_H
 
@@ -53,7 +54,8 @@ enum {
     WS_SAMPLE_N = 1u << 20,      /* sust.p: times the channels that are given, 1 to 4 */
 };
 
-/* What is wrong with a handle or an access shows in the address that faults: WS_SAMPLE_FAULT + 8 * one of these. No memory is there. */
+/* What is wrong with a handle or an access shows in the address that faults: WS_SAMPLE_FAULT + 8 *
+ * one of these. No memory is there. */
 #define WS_SAMPLE_FAULT 0xfffffffffffff000
 enum {
     WS_SAMPLE_NO_HANDLE,

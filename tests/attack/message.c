@@ -179,7 +179,7 @@ static size_t lie(uint8_t *to, bool zstd, uint64_t text_bytes, uint32_t compress
     memcpy(to, &h, sizeof(h));
     memcpy(to + sizeof(h), &e, sizeof(e));
     uint8_t *p = to + sizeof(h) + sizeof(e);
-    /* LZ4: literals and a match that repeats to the end; zstd: a frame that says it has 2^62 bytes. */
+    /* LZ4: literals and a match that repeats to the end; zstd: a frame that claims 2^62 bytes. */
     memset(p, 0xff, PAYLOAD);
     p[0] = 0x1f;
     p[1] = seed;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs libFuzzer on targets that ./dev fuzz has built: tests/fuzz/fuzz.sh SECONDS NAME…
 # As many run at a time as there are processors. Prints for each how many inputs a second it took,
-# and how many edges of the code its inputs have reached in the beginning and in the end. Inputs that
-# reach new code are kept in build/fuzz/corpus; one that finds an error is put into build/fuzz/found.
+# and how many edges of the code its inputs have reached in the beginning and in the end. Inputs
+# that reach new code are kept in build/fuzz/corpus; one that finds an error is put into
+# build/fuzz/found.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=$1

@@ -8,8 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Fields that are messages may come in pieces, which protobuf-c puts together: only what comes in one
- * piece is compared. */
+/* Fields that are messages may come in pieces, which protobuf-c puts together: only what comes in
+ * one piece is compared. */
 static bool one_piece(struct ws_bytes c)
 {
     size_t at = 1;

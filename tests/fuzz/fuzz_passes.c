@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PTX text of any kind, all of whose kernels are rewritten by each pass that allows it, in the order
- * in which the daemon applies them: what comes out is valid, and prints to text that parses. */
+/* PTX text of any kind, all of whose kernels are rewritten by each pass that allows it, in the
+ * order in which the daemon applies them: what comes out is valid, and prints to text that
+ * parses. */
 #include <stdlib.h>
 
 #include "ptx/passes/devlib.h"

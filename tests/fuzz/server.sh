@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the fuzz targets for what the daemon reads, but for messages (protocol.sh), over their corpora:
-# its configuration, single messages, the handoff socket and rings, and whole sessions on software
-# GPUs. It fails if one crashes, keeps something of a client that has ended or, with sanitizers, does
-# what C leaves undefined.
+# Runs the fuzz targets for what the daemon reads, but for messages (protocol.sh), over their
+# corpora: its configuration, single messages, the handoff socket and rings, and whole sessions on
+# software GPUs. It fails if one crashes, keeps something of a client that has ended or, with
+# sanitizers, does what C leaves undefined.
 set -eu
 srcdir=${srcdir:-.}
 for name in config decode session side; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/side.h - a client's end of the handoff socket and of its ring (protocol/ring.h), for
- * fuzz targets: what it sends may be right or wrong, and nothing of it ever waits. Server and client
- * are in one thread: after a request the server has its turn, then the answer is taken. */
+ * fuzz targets: what it sends may be right or wrong, and nothing of it ever waits. Server and
+ * client are in one thread: after a request the server has its turn, then the answer is taken. */
 #ifndef WS_TESTS_FUZZ_SIDE_H
 #define WS_TESTS_FUZZ_SIDE_H
 
@@ -24,8 +24,8 @@ void side_connect(struct side *s, const char *path);
 void side_send(struct side *s, const void *p, size_t n, unsigned n_fds);
 /* The same for a request, with s->exported if it is an IMPORT. */
 void side_ask(struct side *s, const struct ws_handoff_request *q);
-/* Takes all answers that have come; a descriptor that belongs to the answer of @kind is kept, others
- * are closed. */
+/* Takes all answers that have come; a descriptor that belongs to the answer of @kind is kept,
+ * others are closed. */
 void side_answers(struct side *s, uint32_t kind);
 
 #endif

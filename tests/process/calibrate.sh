@@ -46,7 +46,7 @@ run 1 '--gpu is missing' --check "$tmp/families.csv"
 
 measured=${WATTSHARE_MEASURED:-$src/../shared/measured}
 [ -d "$measured" ] || { echo "SKIP (in part): no measurements of real GPUs in $measured"; exit 0; }
-# below GPU QUANTITY MEAN WORST-APPLICATION FILE: with the entry that ships, which was fitted to them
+# below GPU QUANTITY MEAN WORST-APPLICATION FILE: with the entry that ships (fitted to them)
 below() {
     run 0 "^$2 " --check --gpu "$1" "$measured/$5"
     awk -v q="$2" -v mean="$3" -v worst="$4" '$1 == q { found = 1; if ($3 > mean || $6 > worst) exit 1 } END { exit !found }' "$tmp/out" ||
