@@ -71,7 +71,6 @@ struct ws_backing {
     void (*release)(void *arg, uint8_t *host, uint64_t bytes);
     void *arg;
 };
-struct ws_memory *ws_memory_ref(struct ws_memory *m);   /* any thread */
 struct ws_memory *ws_memory_unref(struct ws_memory *m); /* NULL ok; returns NULL. Any thread */
 /* Maps [offset, offset + bytes) of @m at @va; the mapping holds a reference. Return: 0, -EEXIST,
  * -EINVAL (empty, wraps, beyond the memory's end), -ENOMEM. Ends with ws_space_unmap(). */

@@ -53,7 +53,7 @@ void ws_memory_place(const struct ws_memory *m, uint64_t *ret_granule, uint64_t 
         m->device->ops->place(m->device, m->backing.arg, ret_granule, ret_offset);
 }
 
-struct ws_memory *ws_memory_ref(struct ws_memory *m)
+static struct ws_memory *memory_ref(struct ws_memory *m)
 {
     atomic_fetch_add_explicit(&m->n_refs, 1, memory_order_relaxed);
     return m;
@@ -113,7 +113,7 @@ int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t bytes, struct 
                              .device = m->device};
     r = ws_space_map(s, &map, unmapped, p);
     if (!r) {
-        ws_memory_ref(m);
+        memory_ref(m);
         return 0;
     }
     if (ops->unmap)

@@ -14,14 +14,15 @@ static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyz"
                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 enum { Z85_BASE = sizeof(z85) - 1 };
 
-bool ws_curve_is_key(const char *text)
+/* Whether @text could be a key: 40 characters of the z85 alphabet. */
+static bool is_key(const char *text)
 {
     return strlen(text) == WS_CURVE_TEXT_BYTES - 1 && strspn(text, z85) == WS_CURVE_TEXT_BYTES - 1;
 }
 
 bool ws_curve_decode(uint8_t ret[WS_CURVE_KEY_BYTES], const char *text)
 {
-    if (!ws_curve_is_key(text))
+    if (!is_key(text))
         return false;
     for (size_t i = 0; i < WS_CURVE_KEY_BYTES; i += 4) {
         uint64_t v = 0;
@@ -56,7 +57,7 @@ static int read_lines(FILE *f, struct ws_curve_keys *ret, unsigned *ret_line)
         char *to = !strcmp(word, "public")   ? ret->public_key
                    : !strcmp(word, "secret") ? ret->secret_key
                                              : NULL;
-        if (n != 2 || !to || to[0] || !ws_curve_is_key(key))
+        if (n != 2 || !to || to[0] || !is_key(key))
             return -EINVAL;
         memcpy(to, key, WS_CURVE_TEXT_BYTES);
     }
@@ -109,7 +110,7 @@ const char *ws_curve_client(struct ws_curve_client *ret, char *buf, size_t size)
         snprintf(buf, size, "%s: lacks the public or the secret key", own);
         return buf;
     }
-    if (ws_curve_is_key(server)) {
+    if (is_key(server)) {
         memcpy(ret->server, server, WS_CURVE_TEXT_BYTES);
         return NULL;
     }

@@ -19,8 +19,6 @@ struct ws_curve_keys { /* "": not in the file */
     char public_key[WS_CURVE_TEXT_BYTES], secret_key[WS_CURVE_TEXT_BYTES];
 };
 
-/* Whether @text could be a key: 40 characters of the z85 alphabet. */
-bool ws_curve_is_key(const char *text);
 /* A key's bytes, and its text. Return: false: @text is no key. */
 WS_MUST_CHECK bool ws_curve_decode(uint8_t ret[WS_CURVE_KEY_BYTES], const char *text);
 void ws_curve_encode(char ret[WS_CURVE_TEXT_BYTES], const uint8_t key[WS_CURVE_KEY_BYTES]);

@@ -17,7 +17,8 @@
 
 #include "base/macros.h"
 
-void ws_task_default(struct ws_task *ret, const char *exe)
+/* The task of a program nobody has said anything about. @exe: path, may be "". */
+static void set_default(struct ws_task *ret, const char *exe)
 {
     const char *slash = strrchr(exe, '/');
     *ret = (struct ws_task){.weight = 1};
@@ -164,7 +165,7 @@ const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
     if (found)
         *ret = found->task;
     else
-        ws_task_default(ret, who->exe);
+        set_default(ret, who->exe);
     if (!found && named)
         snprintf(ret->name, sizeof(ret->name), "%.*s", WS_TASK_NAME_BYTES - 1, who->name);
     return found;

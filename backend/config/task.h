@@ -29,9 +29,6 @@ struct ws_task {
     uint64_t memory_bytes;
 };
 
-/* The task of a program nobody has said anything about. @exe: path, may be "". */
-void ws_task_default(struct ws_task *ret, const char *exe);
-
 /* An entry of the file: the task, and which programs are of it. A program is if of each list
  * that isn't empty one pattern holds (of the environment's: all); an entry without any is found
  * by its name only. Patterns are fnmatch(3)'s, where * also goes over '/'. */

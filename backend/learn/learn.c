@@ -38,7 +38,7 @@
 enum { FEW_KERNELS = 4, WARP = 32 };
 #define NS_PER_MS 1e6
 
-const char *ws_learn_basis_name(enum ws_learn_basis b)
+static const char *basis_name(enum ws_learn_basis b)
 {
     static const char *const names[_WS_LEARN_BASIS_N] = {"cold", "kernel", "scaled", "measured"};
     return (unsigned)b < _WS_LEARN_BASIS_N ? names[b] : "?";
@@ -133,7 +133,8 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, co
     return s;
 }
 
-bool ws_learn_shape_parse(const char *text, uint32_t g[3], uint32_t b[3])
+/* "48x1x1/256x1x1". Return: false: none of ours. */
+static bool shape_parse(const char *text, uint32_t g[3], uint32_t b[3])
 {
     int n = 0;
     return sscanf(text, "%ux%ux%u/%ux%ux%u%n", &g[0], &g[1], &g[2], &b[0], &b[1], &b[2], &n) == 6 &&
@@ -400,7 +401,7 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
         ws_log(WS_DEBUG,
                "learn: kernel=%s blocks=%" PRIu64 " sms=%u basis=%s predicted_ms=%g ms=%g "
                "predicted_w=%g w=%g model_ms=%g",
-               code->name, product(key->grid), n_sm, ws_learn_basis_name(g.basis), g.ms, ms, g.w, w,
+               code->name, product(key->grid), n_sm, basis_name(g.basis), g.ms, ms, g.w, w,
                g.raw_ms);
     if (!k)
         return;
@@ -454,7 +455,7 @@ void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
 {
     uint32_t grid[3], block[3];
     if (strlen(p->key.hash) != WS_PROFILE_HASH_BYTES - 1 || !p->n_points ||
-        !ws_learn_shape_parse(p->key.shape, grid, block))
+        !shape_parse(p->key.shape, grid, block))
         return;
     pthread_mutex_lock(&l->lock);
     struct ws_learn_shape *s = shape_get(l, p->key.hash, p->key.gpu, grid, block);

@@ -48,7 +48,6 @@ enum ws_learn_basis {
     WS_LEARN_MEASURED, /* it ran on as many SMs: the mean */
     _WS_LEARN_BASIS_N
 };
-const char *ws_learn_basis_name(enum ws_learn_basis b); /* "cold" */
 struct ws_prediction {
     uint64_t time_ns;   /* from start to end on the device, alone; > 0 */
     uint64_t energy_uj; /* of the whole GPU meanwhile, nothing else running */

@@ -79,8 +79,6 @@ struct ws_learn {
     struct ws_learn_writer *writer; /* NULL: nothing is written */
 };
 
-/* "48x1x1/256x1x1". Return: false: none of ours. */
-bool ws_learn_shape_parse(const char *text, uint32_t grid[3], uint32_t block[3]);
 /* Takes what a store holds of a shape; @p's points are moved. A profile of no use here is left. */
 void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p);
 /* Copies up to @max changed profiles and calls them unchanged; the caller deinits. Return: how

@@ -381,6 +381,12 @@ static void send_dropped(struct ws_client *c, Ws__Error e, const char *text)
     (void)ws_server_send(s, &c->peer, &m); /* who does not read is not told */
 }
 
+/* Whatever this peer still sends is not answered any more. */
+static void forget(struct ws_server *s, const struct ws_peer *peer)
+{
+    s->clients.forgotten[s->clients.n_forgotten++ % WS_FORGOTTEN_MAX] = peer->id;
+}
+
 /* Takes @c out of every part but the devices. */
 static void end(struct ws_client *c)
 {
@@ -389,7 +395,7 @@ static void end(struct ws_client *c)
         ws_log(WS_WARN, "client: dropped client=%u pid=%u exe=%s error=%d: %s", c->id, c->who.pid,
                c->who.exe, c->errors.drop, c->errors.drop_text);
         send_dropped(c, c->errors.drop, c->errors.drop_text);
-        ws_peer_forget(s, &c->peer);
+        forget(s, &c->peer);
     } else {
         ws_log(
             WS_INFO,
@@ -466,17 +472,12 @@ bool ws_clients_reap(struct ws_server *s, uint64_t ns)
 
 /* ---- peers that are no clients ---- */
 
-void ws_peer_forget(struct ws_server *s, const struct ws_peer *peer)
-{
-    s->clients.forgotten[s->clients.n_forgotten++ % WS_FORGOTTEN_MAX] = peer->id;
-}
-
 void ws_peer_refuse(struct ws_server *s, const struct ws_peer *peer, const char *text)
 {
     for (uint32_t i = 0; i < WS_FORGOTTEN_MAX; i++)
         if (s->clients.forgotten[i] == peer->id)
             return;
-    ws_peer_forget(s, peer);
+    forget(s, peer);
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__Notice n = WS__NOTICE__INIT;
     n.error = WS__ERROR__MALFORMED;

@@ -13,8 +13,6 @@ void ws_clients_settle(struct ws_server *s);
 /* Frees those that no device works for any more, for @ns or a little longer. Return: whether there
  * is more to free. */
 bool ws_clients_reap(struct ws_server *s, uint64_t ns);
-/* Whatever this peer still sends is not answered any more. */
-void ws_peer_forget(struct ws_server *s, const struct ws_peer *peer);
 /* A message of a peer that is no client: it is told so once, and leaves no other trace. */
 void ws_peer_refuse(struct ws_server *s, const struct ws_peer *peer, const char *text);
 

@@ -52,7 +52,9 @@ static void unstick(struct ws_client *c)
     c->out.stuck_since_ns = 0;
 }
 
-bool ws_client_flush(struct ws_client *c)
+/* Sends what there is for the client, which may be dropped on return. Return: false: some
+ * is left. */
+static bool flush(struct ws_client *c)
 {
     struct ws_server *s = c->server;
     if (c->dropped)
@@ -74,7 +76,7 @@ bool ws_client_flush(struct ws_client *c)
         /* came up while the peer was stuck: who waits for these asks nothing */
         if (c->out.n_reached) {
             append_notice(c);
-            return ws_client_flush(c);
+            return flush(c);
         }
         if (c->out.cap > KEEP_BYTES)
             ws_client_out_free(c);
@@ -102,7 +104,7 @@ bool ws_client_flush(struct ws_client *c)
 void ws_client_flush_full(struct ws_client *c)
 {
     if (WS_UNLIKELY(c->out.n > FULL_BYTES))
-        ws_client_flush(c);
+        flush(c);
 }
 
 void ws_server_flush(struct ws_server *s)
@@ -111,7 +113,7 @@ void ws_server_flush(struct ws_server *s)
     ws_list_init(&later);
     while ((n = ws_list_pop(&s->out.dirty))) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, out.dirty);
-        if (!ws_client_flush(c))
+        if (!flush(c))
             ws_list_append(&later, n);
     }
     while ((n = ws_list_pop(&later)))

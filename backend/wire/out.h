@@ -6,9 +6,6 @@
 
 #include "backend/client/client.h"
 
-/* Sends what there is for the client, which may be dropped on return. Return: false: some
- * is left. */
-bool ws_client_flush(struct ws_client *c);
 /* Flushes the client if much has come together. Between commands: what waits for one client
  * stays small. */
 void ws_client_flush_full(struct ws_client *c);

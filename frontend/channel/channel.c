@@ -101,7 +101,8 @@ void ws_channel_wake_all(struct ws_channel *c)
         wake_waiter(c, ws_list_entry(it, struct reply_waiter, link));
 }
 
-void ws_channel_die(struct ws_channel *c, const char *why)
+/* Marks the channel lost, says why once, wakes all. Lock held. */
+static void die(struct ws_channel *c, const char *why)
 {
     if (c->dead)
         return;
@@ -145,7 +146,7 @@ static void take_gates(struct ws_channel *c, const Ws__Notice *n)
     if (c->first_gate == c->n_gates)
         c->first_gate = c->n_gates = 0;
     if (ws_grow((void **)&c->gates, &c->cap_gates, c->n_gates + n->n_reached, sizeof(*c->gates))) {
-        ws_channel_die(c, "out of memory");
+        die(c, "out of memory");
         return;
     }
     memcpy(c->gates + c->n_gates, n->reached, n->n_reached * sizeof(*c->gates));
@@ -172,7 +173,7 @@ static void take_notice(struct ws_channel *c, const Ws__Notice *n)
         }
     }
     if (n->dropped) {
-        ws_channel_die(c, n->text && n->text[0] ? n->text : "it dropped this client");
+        die(c, n->text && n->text[0] ? n->text : "it dropped this client");
     } else if (n->error != WS__ERROR__OK && n->error < WS__ERROR__VERSION_MISMATCH) {
         bool sticky = n->error >= WS__ERROR__ILLEGAL_ADDRESS;
         int old = c->async_error;
@@ -188,7 +189,7 @@ void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n)
 {
     Ws__ServerMessage *s = n ? ws__server_message__unpack(NULL, n, data) : NULL;
     if (!s) {
-        ws_channel_die(c, "it sent what is no message of this protocol");
+        die(c, "it sent what is no message of this protocol");
     } else {
         for (size_t i = 0; i < s->n_replies; i++)
             take_reply(c, &s->replies[i]);
@@ -198,7 +199,8 @@ void ws_channel_take_message(struct ws_channel *c, const void *data, size_t n)
     ws__server_message__free_unpacked(s, NULL);
 }
 
-void ws_channel_drain(struct ws_channel *c)
+/* Takes what has arrived. Lock held. */
+static void drain(struct ws_channel *c)
 {
     for (;;) {
         zmq_msg_t m;
@@ -224,7 +226,7 @@ void ws_channel_drain(struct ws_channel *c)
 static void lead(struct ws_channel *c, struct reply_waiter *w)
 {
     ws_ring_wait(&c->ring, true);
-    ws_channel_drain(c);
+    drain(c);
     if (w->done || c->dead) {
         ws_ring_wait(&c->ring, false);
         return;
@@ -248,10 +250,10 @@ static void lead(struct ws_channel *c, struct reply_waiter *w)
         ssize_t ignored = read(c->wake_fd, &v, sizeof(v));
         (void)ignored;
     }
-    ws_channel_drain(c);
+    drain(c);
     if (n >= 0 && gone && !c->dead && ws_channel_peer_gone(c)) {
-        ws_channel_drain(c); /* what it said before */
-        ws_channel_die(c, "the connection is gone");
+        drain(c); /* what it said before */
+        die(c, "the connection is gone");
     }
 }
 
@@ -303,8 +305,8 @@ static int flush(struct ws_channel *c)
         c->batch_commands = 0;
         c->batch_bytes = 0;
         if (r < 0)
-            ws_channel_die(c, c->zmq->strerror(errno));
-        ws_channel_drain(c);
+            die(c, c->zmq->strerror(errno));
+        drain(c);
     }
     return c->dead ? WS__ERROR__DISCONNECTED : WS__ERROR__OK;
 }
@@ -545,8 +547,8 @@ int ws_channel_post_bulk(struct ws_channel *c, Ws__Command *cmd, const void *dat
         c->batch_commands = 0;
         c->batch_bytes = 0;
         if (sent < 0)
-            ws_channel_die(c, c->zmq->strerror(errno));
-        ws_channel_drain(c);
+            die(c, c->zmq->strerror(errno));
+        drain(c);
         r = c->dead ? WS__ERROR__DISCONNECTED : WS__ERROR__OK;
     }
     pthread_mutex_unlock(&c->lock);
@@ -562,9 +564,9 @@ bool ws_channel_alive(struct ws_channel *c)
 {
     pthread_mutex_lock(&c->lock);
     if (!c->dead) {
-        ws_channel_drain(c);
+        drain(c);
         if (!c->dead && ws_channel_peer_gone(c))
-            ws_channel_die(c, "the connection is gone");
+            die(c, "the connection is gone");
     }
     bool alive = !c->dead;
     pthread_mutex_unlock(&c->lock);

@@ -46,12 +46,8 @@ struct ws_channel {
     int handoff_fd;               /* -1 when remote; constant after open */
 };
 
-/* Marks the channel lost, says why once, wakes all. Lock held. */
-void ws_channel_die(struct ws_channel *c, const char *why);
 /* Lets every waiter look again. Lock held. */
 void ws_channel_wake_all(struct ws_channel *c);
-/* Takes what has arrived. Lock held. */
-void ws_channel_drain(struct ws_channel *c);
 /* Opens the handoff socket and proves who we are. 0 or Ws__Error, said on the log. */
 int ws_channel_handoff_open(struct ws_channel *c);
 /* Sends one request on the handoff socket, with this client's token. @ret_fd: the descriptor that

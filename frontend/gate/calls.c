@@ -226,7 +226,8 @@ static const struct {
     ROW("cuGetProcAddress", cuGetProcAddress_v2, cuGetProcAddress_v2, 12000, INT32_MAX),
 };
 
-void *ws_gate_wrapper(const char *name, int version, bool per_thread)
+/* Our function for what cuGetProcAddress was asked, or NULL. */
+static void *wrapper_of(const char *name, int version, bool per_thread)
 {
     for (size_t i = 0; name && i < WS_ARRAY_SIZE(wrappers); i++) {
         if (strcmp(wrappers[i].asked, name) != 0 || version < wrappers[i].from ||
@@ -242,7 +243,7 @@ void *ws_gate_wrapper(const char *name, int version, bool per_thread)
 static void put_ours(const char *name, void **ret, int version, uint64_t flags)
 {
     enum { PER_THREAD = 2 };
-    void *ours = ret && *ret ? ws_gate_wrapper(name, version, flags & PER_THREAD) : NULL;
+    void *ours = ret && *ret ? wrapper_of(name, version, flags & PER_THREAD) : NULL;
     if (ours)
         *ret = ours;
 }

@@ -101,7 +101,4 @@ void ws_gate_end(uint32_t device, uint64_t serial, uint64_t n_launches, uint64_t
 void ws_gate_told(uint64_t id);
 void ws_gate_forked(void); /* in the child */
 
-/* calls.c: our function for what cuGetProcAddress was asked, or NULL. */
-void *ws_gate_wrapper(const char *name, int version, bool per_thread);
-
 #endif

@@ -154,7 +154,6 @@ int ws_graph_dot(const struct ws_graph *g, const char *path, unsigned flags);
 /* ---- user objects (userobject.c) ---- */
 int ws_user_object_new(void *ptr, void (*destroy)(void *), unsigned refs, unsigned flags,
                        struct ws_user_object **ret);
-bool ws_user_object_valid(const void *o);
 int ws_user_object_retain(struct ws_user_object *o, unsigned n);
 int ws_user_object_release(struct ws_user_object *o, unsigned n);
 int ws_graph_retain_user(struct ws_graph *g, struct ws_user_object *o, unsigned n, unsigned flags);

@@ -19,7 +19,7 @@ struct ws_user_object {
 static struct ws_slab objects = WS_SLAB(struct ws_user_object);
 enum { NO_DESTRUCTOR_SYNC = 1, REFS_MAX = INT32_MAX };
 
-bool ws_user_object_valid(const void *o)
+static bool is_valid(const void *o)
 {
     return o && ws_slab_has(&objects, o);
 }
@@ -41,7 +41,7 @@ int ws_user_object_new(void *ptr, void (*destroy)(void *), unsigned refs, unsign
 
 int ws_user_object_retain(struct ws_user_object *o, unsigned n)
 {
-    if (!ws_user_object_valid(o) || !n || n > REFS_MAX)
+    if (!is_valid(o) || !n || n > REFS_MAX)
         return CUDA_INVALID_VALUE;
     o->refs += n;
     return CUDA_OK;
@@ -49,7 +49,7 @@ int ws_user_object_retain(struct ws_user_object *o, unsigned n)
 
 int ws_user_object_release(struct ws_user_object *o, unsigned n)
 {
-    if (!ws_user_object_valid(o) || !n || n > o->refs)
+    if (!is_valid(o) || !n || n > o->refs)
         return CUDA_INVALID_VALUE;
     if (atomic_fetch_sub(&o->refs, n) != n)
         return CUDA_OK;
@@ -66,7 +66,7 @@ int ws_user_object_release(struct ws_user_object *o, unsigned n)
 int ws_graph_retain_user(struct ws_graph *g, struct ws_user_object *o, unsigned n, unsigned flags)
 {
     enum { MOVE = 1 };
-    if (!ws_user_object_valid(o) || !n || n > REFS_MAX || flags & ~(unsigned)MOVE)
+    if (!is_valid(o) || !n || n > REFS_MAX || flags & ~(unsigned)MOVE)
         return CUDA_INVALID_VALUE;
     struct ws_user_ref *u = NULL;
     for (size_t i = 0; i < g->n_users && !u; i++)

@@ -15,7 +15,8 @@
 
 enum { MAX_JOBS = 256, BATCH = 512 };
 
-int ws_parallel_cores(void)
+/* The number of cores that this process may use, at least 1. */
+static int n_cores(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof(set), &set) ? 1 : WS_MAX(CPU_COUNT(&set), 1);
@@ -45,7 +46,7 @@ void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), vo
 {
     struct thread_pool pool = {.n = n, .work = work, .arg = arg, .progress = progress};
     pthread_t threads[MAX_JOBS];
-    size_t want = n_jobs > 0 ? (size_t)n_jobs : (size_t)ws_parallel_cores(), started = 0;
+    size_t want = n_jobs > 0 ? (size_t)n_jobs : (size_t)n_cores(), started = 0;
     want = WS_MIN(WS_MIN(want, n), (size_t)MAX_JOBS);
     /* This thread is one of them. It does the share of threads that cannot be started. */
     while (started + 1 < want && !pthread_create(&threads[started], NULL, pool_run, &pool))

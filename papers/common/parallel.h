@@ -10,9 +10,6 @@
 #include "papers/common/progress_bar.h"
 #include "papers/sets/jsonl.h"
 
-/* The number of cores that this process may use, at least 1. */
-int ws_parallel_cores(void);
-
 /* Calls @work(@arg, i) once for each i < @n, on @n_jobs threads (0: all cores). @progress may be
  * NULL. */
 void ws_parallel_for(size_t n, int n_jobs, void (*work)(void *arg, size_t i), void *arg,

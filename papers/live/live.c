@@ -120,7 +120,7 @@ static void become_program(struct ws_live *l, const char *task, const char *cons
     _exit(WS_EXIT_CANNOT_RUN);
 }
 
-int ws_live_add(struct ws_live *l, const char *task, const char *const *args)
+static int add_program(struct ws_live *l, const char *task, const char *const *args)
 {
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     if (l->n_programs == WS_LIVE_PROGRAMS) {
@@ -161,7 +161,7 @@ int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
          p = strtok_r(NULL, " ", &save))
         args[n++] = p;
     args[n] = NULL;
-    return ws_live_add(l, task, args);
+    return add_program(l, task, args);
 }
 
 /* ---- listening ---- */
@@ -242,7 +242,8 @@ int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS
     return 0;
 }
 
-int ws_live_go(struct ws_live *l, double timeout_s)
+/* Waits until all programs are ready, and starts them together. Return: 0 or -1. */
+static int start_together(struct ws_live *l, double timeout_s)
 {
     uint64_t until_ns = after_s(timeout_s);
     for (int i = 0; i < l->n_programs; i++) {
@@ -320,7 +321,9 @@ static int take_result(struct ws_live *l, struct ws_live_program *p)
     return r || p->wrong ? -1 : 0;
 }
 
-int ws_live_collect(struct ws_live *l, double timeout_s)
+/* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had
+ * wrong results, or was not done in time. */
+static int collect(struct ws_live *l, double timeout_s)
 {
     uint64_t until_ns = after_s(timeout_s);
     while (listen_once(l, until_ns))
@@ -341,7 +344,7 @@ int ws_live_collect(struct ws_live *l, double timeout_s)
 
 int ws_live_run(struct ws_live *l, double timeout_s)
 {
-    return ws_live_go(l, timeout_s) || ws_live_collect(l, timeout_s) ? -1 : 0;
+    return start_together(l, timeout_s) || collect(l, timeout_s) ? -1 : 0;
 }
 
 void ws_live_stop(struct ws_live *l)

@@ -3,7 +3,7 @@
  * under it (bench/live/program, which reports when its jobs were released, began and ended by
  * the device's clock), and the GPUs' counters before and after.
  *
- *     ws_live_start(); ws_live_add() for each program; ws_live_run(); results; ws_live_stop()
+ *     ws_live_start(); ws_live_addf() for each program; ws_live_run(); results; ws_live_stop()
  *
  * However this process ends, nothing is left behind: the programs die with it, and the guard
  * removes the daemon and its directory (cli/common/private_daemon.h). Threads: one. Times are
@@ -65,18 +65,12 @@ struct ws_live_wish {
 /* Starts the daemon. @ret: must be given to ws_live_stop(), also after an error. Return: 0 or
  * -1. */
 WS_MUST_CHECK int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish);
-/* Adds a program, as the task @task. @args: the arguments of bench/live/program; "--wait" is
- * added to them. Return: its number, or -1. */
-WS_MUST_CHECK int ws_live_add(struct ws_live *l, const char *task, const char *const *args);
-/* The same with the arguments as one text, separated by blanks. */
+/* Adds a program, as the task @task. The text: the arguments of bench/live/program, separated by
+ * blanks; "--wait" is added to them. Return: its number, or -1. */
 WS_MUST_CHECK int ws_live_addf(struct ws_live *l, const char *task, const char *fmt, ...)
     WS_PRINTF(3, 4);
-/* Waits until all programs are ready, and starts them together. Return: 0 or -1. */
-WS_MUST_CHECK int ws_live_go(struct ws_live *l, double timeout_s);
-/* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had
- * wrong results, or was not done in time. */
-WS_MUST_CHECK int ws_live_collect(struct ws_live *l, double timeout_s);
-/* ws_live_go() and ws_live_collect(). */
+/* Waits until all programs are ready, starts them together, waits for all to end and reads their
+ * results. Return: 0, or -1 if one failed, had wrong results, or was not done in time. */
 WS_MUST_CHECK int ws_live_run(struct ws_live *l, double timeout_s);
 WS_MUST_CHECK int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS]);
 /* Ends programs and daemon. May be called twice. */

@@ -61,7 +61,8 @@ int ws_live_set_measure(struct ws_live_set *s)
     return 0;
 }
 
-double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm)
+/* Kernel time of task @i on @n_sm SMs of GPU @gpu. */
+static double kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm)
 {
     int n = WS_MAX(n_sm, 1), waves = (s->tasks[i].n_blocks + n - 1) / n;
     return waves * (s->start_ms[gpu] + s->length[i] * s->step_ms[gpu]) +
@@ -79,8 +80,7 @@ static int conf_text(const struct ws_live_set *s, char *ret, size_t size)
     for (int i = 0; i < s->n_tasks && n < size; i++) {
         const struct ws_live_task *t = &s->tasks[i];
         n += (size_t)snprintf(ret + n, size - n, "task %s {\n  priority = %d\n  wcet_ms = %g\n",
-                              t->name, t->priority,
-                              ws_live_set_kernel_ms(s, i, 0, (int)s->specs[0].n_sms));
+                              t->name, t->priority, kernel_ms(s, i, 0, (int)s->specs[0].n_sms));
         if (t->period_ms > 0 && n < size)
             n += (size_t)snprintf(ret + n, size - n, "  period_ms = %g\n", t->period_ms);
         if (t->deadline_ms > 0 && n < size)
@@ -195,7 +195,7 @@ static int add_kernel(const struct ws_live_set *s, struct ws_gpus *g, int i, int
         return -1;
     }
     for (int m = 1; m <= n; m++)
-        wcet[m - 1] = ws_live_set_kernel_ms(s, i, gpu, m);
+        wcet[m - 1] = kernel_ms(s, i, gpu, m);
     k->cost = (struct ws_policy_cost){.n_sm = n,
                                       .wcet = wcet,
                                       .dyn_w_per_sm = s->specs[gpu].dynamic_mw_per_sm / 1e3,
@@ -311,7 +311,7 @@ static int fill_rtsim(const struct ws_live_set *s, struct ws_rtsim_set *set, con
         if (r)
             return r;
         to->cpu[0] = units(t->cpu_ms);
-        to->segments[0].kernel = units(ws_live_set_kernel_ms(s, order[k], 0, n_sm));
+        to->segments[0].kernel = units(kernel_ms(s, order[k], 0, n_sm));
     }
     return 0;
 }

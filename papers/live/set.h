@@ -41,8 +41,6 @@ struct ws_live_set {
  * lengths that give the wanted block_ms.
  * Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_set_measure(struct ws_live_set *s);
-/* Kernel time of task @i on @n_sm SMs of GPU @gpu. */
-double ws_live_set_kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm);
 
 struct ws_live_task_result {
     int released, missed;

@@ -120,7 +120,7 @@ void ws_pyrandom_init(struct ws_pyrandom *r, uint64_t seed)
     r->mt[0] = UINT32_C(0x80000000);
 }
 
-uint32_t ws_pyrandom_word(struct ws_pyrandom *r)
+static uint32_t pyrandom_word(struct ws_pyrandom *r)
 {
     if (r->i >= MT_N) {
         for (int k = 0; k < MT_N; k++) {
@@ -138,7 +138,7 @@ uint32_t ws_pyrandom_word(struct ws_pyrandom *r)
 
 double ws_pyrandom_random(struct ws_pyrandom *r)
 {
-    uint32_t a = ws_pyrandom_word(r) >> 5, b = ws_pyrandom_word(r) >> 6;
+    uint32_t a = pyrandom_word(r) >> 5, b = pyrandom_word(r) >> 6;
     return ((double)a * 67108864.0 + (double)b) * (1.0 / 9007199254740992.0);
 }
 
@@ -146,9 +146,9 @@ double ws_pyrandom_random(struct ws_pyrandom *r)
 static uint64_t mt_bits(struct ws_pyrandom *r, int k)
 {
     if (k <= 32)
-        return ws_pyrandom_word(r) >> (32 - k);
-    uint64_t low = ws_pyrandom_word(r);
-    return low | (uint64_t)(ws_pyrandom_word(r) >> (64 - k)) << 32;
+        return pyrandom_word(r) >> (32 - k);
+    uint64_t low = pyrandom_word(r);
+    return low | (uint64_t)(pyrandom_word(r) >> (64 - k)) << 32;
 }
 
 uint64_t ws_pyrandom_below(struct ws_pyrandom *r, uint64_t n)

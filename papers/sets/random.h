@@ -33,7 +33,6 @@ struct ws_pyrandom {
     int i;
 };
 void ws_pyrandom_init(struct ws_pyrandom *r, uint64_t seed);
-uint32_t ws_pyrandom_word(struct ws_pyrandom *r);
 double ws_pyrandom_random(struct ws_pyrandom *r);              /* random() */
 uint64_t ws_pyrandom_below(struct ws_pyrandom *r, uint64_t n); /* randrange(n), choice(): n > 0 */
 

@@ -22,7 +22,7 @@ static const struct {
     {"streamcluster", 25, 13}, {"mmul", 4, 13},    {"stereodisparity", 5, 13}, {"workzone", 12, 4},
 };
 
-const char *ws_stgm_profile_name(int profile)
+static const char *stgm_profile_name(int profile)
 {
     return profiles[profile].name;
 }
@@ -435,7 +435,7 @@ static void write_stgm(const struct ws_stgm_set *s, FILE *f)
             fprintf(f, "%s{\"mhd\": %" PRId64 ", \"mdh\": %" PRId64, k ? ", " : "", g->hd, g->dh);
             if (g->profile >= 0)
                 fprintf(f, ", \"e\": %" PRId64 ", \"prof\": \"%s\"}", e[s->n_sm - 1],
-                        ws_stgm_profile_name(g->profile));
+                        stgm_profile_name(g->profile));
             else {
                 fprintf(f, ", \"e\": [");
                 for (int m = 0; m < s->n_sm; m++)

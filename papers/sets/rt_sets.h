@@ -46,7 +46,6 @@ WS_MUST_CHECK int ws_rt_set_init_stgm(struct ws_rt_set *s, int n_tasks, int n_se
  * own that keep what the text says of them (kmeans and workzone gain nothing beyond 4 SMs, the
  * others gain less with each SM). */
 enum { WS_STGM_PROFILES = 8 };
-const char *ws_stgm_profile_name(int profile);
 /* The profile of that name; -1: there is none. */
 int ws_stgm_profile_find(const char *name);
 /* Time on @n_sm SMs relative to one, in 1/10000. */

@@ -30,7 +30,7 @@ uint32_t ws_dec_new_seg(struct ws_dec *d)
     return d->n_segs++;
 }
 
-void ws_dec_begin_seg(struct ws_dec *d, uint32_t seg)
+static void begin_seg(struct ws_dec *d, uint32_t seg)
 {
     d->seg = seg;
     if (!d->oom)
@@ -45,7 +45,7 @@ static void count_insn(struct ws_dec *d, enum ws_work_class cls)
     d->seg_cls[d->seg][cls]++;
 }
 
-struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall)
+static struct ws_uop *control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall)
 {
     struct ws_uop *u = ws_dec_emit(d, h);
     if (d->oom)
@@ -71,11 +71,11 @@ static void set_guard(struct ws_dec *d, const struct ws_ptx_insn *i)
     }
 }
 
-void ws_dec_goto(struct ws_dec *d, uint32_t seg)
+static void go_to(struct ws_dec *d, uint32_t seg)
 {
     uint32_t guard = d->guard, gneg = d->gneg;
     set_guard(d, NULL);
-    ws_dec_control(d, WS_H_goto_, seg, WS_NO_SEG);
+    control(d, WS_H_goto_, seg, WS_NO_SEG);
     d->guard = guard;
     d->gneg = gneg;
 }
@@ -204,10 +204,10 @@ static struct value_place slot_place(struct ws_dec *d, const struct ws_ptx_var *
 static void emit_call(struct ws_dec *d, uint32_t to, uint32_t frame, uint32_t callee_frame)
 {
     uint32_t cont = ws_dec_new_seg(d);
-    struct ws_uop *u = ws_dec_control(d, WS_H_call, to, cont);
+    struct ws_uop *u = control(d, WS_H_call, to, cont);
     u->e = (int32_t)frame;
     u->x = callee_frame;
-    ws_dec_begin_seg(d, cont);
+    begin_seg(d, cont);
 }
 
 static void call_direct(struct ws_dec *d, const struct ws_ptx_insn *i, struct ws_dfunc *callee)
@@ -295,15 +295,15 @@ static void call_indirect(struct ws_dec *d, const struct ws_ptx_insn *i)
              cont = ws_dec_new_seg(d);
     uint32_t keep = ws_dec_row_alloc(d, 8); /* lanes with other targets come to the call again */
     ws_dec_mov(d, 8, keep, target);
-    ws_dec_goto(d, own);
-    ws_dec_begin_seg(d, own);
-    struct ws_uop *u = ws_dec_control(d, WS_H_call_ind, WS_NO_SEG, own);
+    go_to(d, own);
+    begin_seg(d, own);
+    struct ws_uop *u = control(d, WS_H_call_ind, WS_NO_SEG, own);
     u->a = (int32_t)keep;
     u->e = (int32_t)df->frame_bytes;
     u->imm = cont;
     if (!d->oom)
         d->ctl[d->n_uops - 1] |= 1;
-    ws_dec_begin_seg(d, cont);
+    begin_seg(d, cont);
     struct value_place ret = {0}, t = {0};
     if (c->n_rets) {
         ret = slot_place(d, p->rets, p->n_rets, 0, &frame, true);
@@ -329,7 +329,7 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
     set_guard(d, NULL);
     begin_insn(d, 0);
     df->thunk_seg = ws_dec_new_seg(d);
-    ws_dec_begin_seg(d, df->thunk_seg);
+    begin_seg(d, df->thunk_seg);
     uint32_t args = 0, frame;
     slot_place(d, f->params, f->n_params, f->n_params, &args, false);
     frame = args;
@@ -345,7 +345,7 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
         copy_place(d, slot_place(d, f->rets, f->n_rets, k, &at, true),
                    store_place(&df->vars[f->n_params + k], &f->rets[k], frame));
     }
-    ws_dec_control(d, WS_H_ret, WS_NO_SEG, WS_NO_SEG);
+    control(d, WS_H_ret, WS_NO_SEG, WS_NO_SEG);
 }
 
 /* Row of an argument of a function that the interpreter knows. */
@@ -405,7 +405,7 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
     return false;
 }
 
-void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i)
+static void decode_call(struct ws_dec *d, const struct ws_ptx_insn *i)
 {
     if (!i->call) {
         ws_dec_unsupported(d, "call without a target");
@@ -540,7 +540,7 @@ static void decode_brx(struct ws_dec *d, const struct ws_ptx_func *f, const stru
 {
     const struct ws_ptx_operand *l = &i->operands[1];
     uint32_t row = ws_dec_src(d, &i->operands[0], WS_T_U32);
-    struct ws_uop *u = ws_dec_control(d, WS_H_brx, WS_NO_SEG, fall);
+    struct ws_uop *u = control(d, WS_H_brx, WS_NO_SEG, fall);
     if (d->oom || WS_DEC_GROW(d, brx, cap_brx, d->n_brx + l->n)) {
         d->oom = true;
         return;
@@ -570,18 +570,18 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
     set_guard(d, i);
     switch (i->op) {
     case WS_OP_BRA:
-        ws_dec_control(d, i->guard >= 0 ? WS_H_bra : WS_H_goto_,
-                       b->seg[b->of[f->labels[i->operands[0].label].insn]], fall);
+        control(d, i->guard >= 0 ? WS_H_bra : WS_H_goto_,
+                b->seg[b->of[f->labels[i->operands[0].label].insn]], fall);
         return;
     case WS_OP_BRX_IDX:
         decode_brx(d, f, b, i, fall);
         return;
     case WS_OP_RET:
         give_back_stack(d);
-        ws_dec_control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, fall);
+        control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, fall);
         return;
     case WS_OP_EXIT:
-        ws_dec_control(d, WS_H_exit_, WS_NO_SEG, fall);
+        control(d, WS_H_exit_, WS_NO_SEG, fall);
         return;
     default:
         break;
@@ -590,19 +590,19 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
     if (wants_branch_around(i)) {
         uint32_t body = ws_dec_new_seg(d);
         after = ws_dec_new_seg(d);
-        ws_dec_control(d, WS_H_bra, body, after);
+        control(d, WS_H_bra, body, after);
         set_guard(d, NULL);
-        ws_dec_begin_seg(d, body);
+        begin_seg(d, body);
     }
     d->all = b->whole[k] ? 0xffffffff : 0;
     if (i->op == WS_OP_CALL)
-        ws_dec_call(d, i);
+        decode_call(d, i);
     else
         ws_dec_insn(d, ws_dec_spell_out(d, i));
     d->all = 0;
     if (after != WS_NO_SEG) {
-        ws_dec_goto(d, after);
-        ws_dec_begin_seg(d, after);
+        go_to(d, after);
+        begin_seg(d, after);
     }
 }
 
@@ -620,26 +620,26 @@ void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df)
         d->in = NULL;
         set_guard(d, NULL);
         begin_insn(d, 0);
-        ws_dec_begin_seg(d, df->entry_seg);
+        begin_seg(d, df->entry_seg);
         ws_dec_mov(d, 4, df->kept_sp, ws_dec_sp_row(d));
-        ws_dec_goto(d, b.seg[0]);
+        go_to(d, b.seg[0]);
     }
     for (uint32_t n = 0; n < b.n_order && !d->oom; n++) {
         uint32_t block = b.order[n];
-        ws_dec_begin_seg(d, b.seg[block]);
+        begin_seg(d, b.seg[block]);
         if (b.first[block] >= f->n_insns) { /* off the end */
             d->in = NULL;
             set_guard(d, NULL);
             begin_insn(d, f->n_insns ? f->n_insns - 1 : 0);
             give_back_stack(d);
-            ws_dec_control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, WS_NO_SEG);
+            control(d, f->is_entry ? WS_H_exit_ : WS_H_ret, WS_NO_SEG, WS_NO_SEG);
             continue;
         }
         uint32_t end = b.end[block], fall = b.seg[b.of[end]];
         for (uint32_t k = b.first[block]; k < end && !d->oom; k++)
             decode_insn(d, f, &b, k, fall);
         if (!ends_block(&f->insns[end - 1]))
-            ws_dec_goto(d, fall);
+            go_to(d, fall);
     }
     d->in = NULL;
 }

@@ -171,11 +171,7 @@ static inline bool ws_dec_has_thunk(const struct ws_dec *d, const struct ws_dfun
 /* ---- flow.c ---- */
 void ws_dec_function(struct ws_dec *d, struct ws_dfunc *df);
 void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df);
-void ws_dec_call(struct ws_dec *d, const struct ws_ptx_insn *i);
 uint32_t ws_dec_new_seg(struct ws_dec *d);
-void ws_dec_begin_seg(struct ws_dec *d, uint32_t seg);
-void ws_dec_goto(struct ws_dec *d, uint32_t seg);
-struct ws_uop *ws_dec_control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall);
 enum { WS_NO_SEG = 0xffffffffu };
 
 /* ---- dead.c ---- */

@@ -14,7 +14,7 @@
 #include "device/space.h"
 
 /* ---- vector builds ---- */
-const struct ws_isa *ws_isa_pick(void)
+static const struct ws_isa *isa_pick(void)
 {
     static const struct ws_isa *const all[] = {&ws_isa_avx512, &ws_isa_avx2, &ws_isa_sse2};
     const char *want = getenv("WS_SOFT_ISA");
@@ -29,7 +29,7 @@ const struct ws_isa *ws_isa_pick(void)
 
 const char *ws_exec_isa(void)
 {
-    return ws_isa_pick()->name;
+    return isa_pick()->name;
 }
 
 /* ---- code ---- */
@@ -212,7 +212,7 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws
     if (!c)
         return ws_raise(-ENOMEM);
     c->m = m;
-    c->isa = ws_isa_pick();
+    c->isa = isa_pick();
     c->audit = audit;
     c->const_bytes = const_bytes(m);
     for (uint32_t k = 0; k < m->n_funcs; k++)

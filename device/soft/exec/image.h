@@ -20,7 +20,6 @@ struct ws_isa {
     const struct ws_uop *(*const *handlers)(struct ws_core_ctx *c, const struct ws_uop *u);
 };
 extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
-const struct ws_isa *ws_isa_pick(void);
 
 /* A row (or predicate word) that is filled before blocks run. */
 enum ws_fill_kind { WS_FILL_CONST, WS_FILL_VAR, WS_FILL_SREG };

@@ -91,8 +91,9 @@ static bool by_quads(const struct ws_matrixop *o)
     return o->what == WS_MATRIX_MULTIPLY && !o->wmma && o->k == 4 && o->a.elem == WS_ELEM_F16;
 }
 
-void ws_matrix_place(const struct ws_matrixop *o, const struct ws_fragment *f, unsigned lane,
-                     unsigned r, unsigned i, unsigned *ret_row, unsigned *ret_col)
+/* Where a register's element is: PTX's fragments of mma. @r: register, @i: element in it. */
+static void place(const struct ws_matrixop *o, const struct ws_fragment *f, unsigned lane,
+                  unsigned r, unsigned i, unsigned *ret_row, unsigned *ret_col)
 {
     if (o->wmma) {
         place_wmma(o, f, lane, r, i, ret_row, ret_col);
@@ -238,7 +239,7 @@ static void gather(const struct ws_core_ctx *c, const struct ws_matrixop *o,
         if (!in_quads(lane, quads))
             continue;
         uint64_t bits = element(c, f, lane, r, i);
-        ws_matrix_place(o, f, lane, r, i, &row, &col);
+        place(o, f, lane, r, i, &row, &col);
         if (is_int((enum ws_elem)f->elem))
             m[row * cols + col].i = integer((enum ws_elem)f->elem, bits);
         else
@@ -312,7 +313,7 @@ static void multiply_part(struct ws_core_ctx *c, const struct ws_matrixop *o, ui
     {
         if (!(lanes >> lane & 1) || !in_quads(lane, quads))
             continue;
-        ws_matrix_place(o, &o->d, lane, r, i, &row, &col);
+        place(o, &o->d, lane, r, i, &row, &col);
         set_element(c, &o->d, lane, r, i,
                     result_bits((enum ws_elem)o->d.elem, s[row * o->n + col], o->satfinite));
     }
@@ -343,7 +344,7 @@ static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const stru
         stride = f->col ? rows_of(o, f) : cols_of(o, f);
         if (o->stride)
             memcpy(&stride, c->regs + o->stride + lane * 4, 4);
-        ws_matrix_place(o, f, lane, r, i, &row, &col);
+        place(o, f, lane, r, i, &row, &col);
         uint64_t at = f->col ? (uint64_t)col * stride + row : (uint64_t)row * stride + col;
         uint64_t va = address_of(c, o, lane) + at * bits / 8, v = 0;
         uint8_t *p = ws_exec_lane_ptr(c, u, lane, o->space, va, bytes, store);

@@ -57,9 +57,6 @@ struct ws_matrixop {
 };
 
 uint32_t ws_elem_bits(enum ws_elem e);
-/* Where a register's element is: PTX's fragments of mma. @r: register, @i: element in it. */
-void ws_matrix_place(const struct ws_matrixop *o, const struct ws_fragment *f, unsigned lane,
-                     unsigned r, unsigned i, unsigned *ret_row, unsigned *ret_col);
 /* Executes it for the active lanes. Return: false if the kernel was faulted. */
 bool ws_exec_matrix(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes);
 
