@@ -6,21 +6,9 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "models/energy.h"
-
-int ws_energy_form_find(const char *name)
-{
-    static const char *const names[] = {[WS_ENERGY_CORRECTED] = "corrected",
-                                        [WS_ENERGY_EQ2_PRINTED] = "eq2-printed",
-                                        [WS_ENERGY_EQ3_PRINTED] = "eq3-printed"};
-    for (size_t i = 0; i < WS_ARRAY_SIZE(names); i++)
-        if (!strcmp(names[i], name))
-            return (int)i;
-    return -1;
-}
 
 double ws_energy_power_w(enum ws_energy_form form, const struct ws_energy_gpu *g, double dyn_w,
                          int n_busy_sm)

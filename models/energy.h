@@ -21,8 +21,6 @@ enum ws_energy_form {
     WS_ENERGY_EQ2_PRINTED, /* Ps_k while something runs, the sum while nothing does */
     WS_ENERGY_EQ3_PRINTED, /* never gated: Eq. 3 as printed, and Eq. 1's sum */
 };
-/* "corrected", "eq2-printed", "eq3-printed"; -1: no such name. */
-int ws_energy_form_find(const char *name);
 
 struct ws_energy_gpu {
     int n_sm; /* physical */

@@ -51,11 +51,6 @@ double ws_power_above_idle_w(const struct ws_power_model *p, double rate_comp, d
     return p->lambda_w + p->a_comp_w * rate_comp + p->a_gmem_w * rate_gmem + thermal;
 }
 
-double ws_power_energy_j(double idle_w, double above_idle_w, double time_s)
-{
-    return (idle_w + above_idle_w) * time_s;
-}
-
 double ws_power_mix_j(const struct ws_power_alone *parts, size_t n_parts, double lambda_w,
                       double mix_time_s)
 {

@@ -40,9 +40,6 @@ WS_MUST_CHECK int ws_power_fit(struct ws_power_model *ret, const struct ws_power
 /* Power above idle; @delta_t_k is ignored by a model fitted without temperature. */
 double ws_power_above_idle_w(const struct ws_power_model *p, double rate_comp, double rate_gmem,
                              double delta_t_k);
-/* Energy of a run of @time_s at @idle_w (of the node or the GPU, which contains P_static) plus
- * @above_idle_w. */
-double ws_power_energy_j(double idle_w, double above_idle_w, double time_s);
 
 /* Energy above idle of a mix, from kernels measured alone, where no event rates are known: each
  * brings the dynamic energy that it took alone, lambda is there for as long as anything runs

@@ -153,6 +153,5 @@ const char *ws_rtsim_policy_name(enum ws_rtsim_policy p); /* "fmlp+" */
 /* By name; -1: there is none. */
 int ws_rtsim_policy_find(const char *name);
 const char *ws_rtsim_hold_name(enum ws_rtsim_hold h); /* "work", "command", "calls" */
-int ws_rtsim_hold_find(const char *name);
 
 #endif

@@ -132,20 +132,10 @@ const char *ws_rtsim_hold_name(enum ws_rtsim_hold h)
     return hold_names[h];
 }
 
-static int find(const char *const *names, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return i;
-    return -1;
-}
-
 int ws_rtsim_policy_find(const char *name)
 {
-    return find(policy_names, _WS_RTSIM_POLICY_N, name);
-}
-
-int ws_rtsim_hold_find(const char *name)
-{
-    return find(hold_names, _WS_RTSIM_HOLD_N, name);
+    for (int i = 0; i < _WS_RTSIM_POLICY_N; i++)
+        if (!strcmp(policy_names[i], name))
+            return i;
+    return -1;
 }

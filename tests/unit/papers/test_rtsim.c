@@ -681,8 +681,6 @@ static void test_checks(void **state)
     ws_rtsim_set_deinit(&s);
     assert_int_equal(ws_rtsim_policy_find("fmlp+"), WS_RTSIM_FMLP);
     assert_int_equal(ws_rtsim_policy_find("lottery"), -1);
-    assert_int_equal(ws_rtsim_hold_find("calls"), WS_RTSIM_HOLD_CALLS);
-    assert_int_equal(ws_rtsim_hold_find(""), -1);
 }
 
 int main(void)
