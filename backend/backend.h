@@ -64,7 +64,7 @@ struct ws_client {
     struct ws_server *server;
     uint32_t id;
     struct ws_peer peer;
-    bool dropped, freeing; /* freeing: part of it is freed already */
+    bool dropped, freeing;   /* freeing: part of it is freed already */
     struct ws_limits limits; /* as it was told: those of the configuration when it came */
     struct ws_client_who who;
     struct ws_task work; /* which task it is */

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-
 /* The tasks of the file that is being read. */
 static _Thread_local struct ws_task_rules read_rules;
 

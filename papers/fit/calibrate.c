@@ -430,7 +430,7 @@ int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_powe
     int *count = ws_alloc_array((size_t)c->n_families + 1, sizeof(*count));
     double *weight = ws_alloc_array(c->n + 1, sizeof(*weight));
     double(*drawn)[WS_CALIBRATE_DRAWS] = ws_alloc_array(WS_EVENT_POWER_N, sizeof(*drawn));
-    double shares[WS_EVENT_POWER_N];
+    double shares[WS_EVENT_POWER_N] = {0};
     int r = count && weight && drawn ? shares_of(c, power, weight, shares) : ws_raise(-ENOMEM);
     for (int k = 0; !r && k < WS_EVENT_POWER_N; k++)
         ret[k].share = shares[k];

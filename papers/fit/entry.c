@@ -58,7 +58,7 @@ struct ws_event_gpu ws_fit_entry_gpu(const struct ws_gpu_spec *s)
                                  .int_lanes = s->int_lanes_per_sm,
                                  .fp64_lanes = s->fp64_lanes_per_sm,
                                  .sfu_lanes = s->sfu_lanes_per_sm,
-                                 .warps_per_sm = s->max_threads_per_sm / WARP,
+                                 .warps_per_sm = (int)(s->max_threads_per_sm / WARP),
                                  .reference = {s->core_mhz, s->memory_mhz},
                                  .memory_bytes_per_s = (double)s->memory_bytes_per_s,
                                  .limit_w = s->limit_mw / 1e3,
