@@ -208,16 +208,22 @@ static void attack_launches(const struct wst_daemon *d)
     }
 }
 
+/* Asks the same again and again, and fetches what has been answered. */
+static void ask_on(const Ws__ClientMessage *m)
+{
+    for (;;) {
+        for (int i = 0; i < 50; i++)
+            wst_send_message(&a, m);
+        wst_pump(&a, 1);
+    }
+}
+
 static void attack_status(const struct wst_daemon *d)
 {
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
     Ws__StatusRequest q = WS__STATUS_REQUEST__INIT;
     m.status = &q;
-    for (;;) {
-        for (int i = 0; i < 50; i++)
-            wst_send_message(&a, &m);
-        wst_pump(&a, 1);
-    }
+    ask_on(&m);
 }
 
 static void attack_trace(const struct wst_daemon *d)
@@ -225,11 +231,7 @@ static void attack_trace(const struct wst_daemon *d)
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
     Ws__TraceRequest q = WS__TRACE_REQUEST__INIT;
     m.trace = &q;
-    for (;;) {
-        for (int i = 0; i < 50; i++)
-            wst_send_message(&a, &m);
-        wst_pump(&a, 1);
-    }
+    ask_on(&m);
 }
 
 static const struct attack {

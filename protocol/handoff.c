@@ -43,22 +43,29 @@ static int close_with(int fd, int r)
     return ws_raise(r);
 }
 
-int ws_handoff_listen(const char *path, mode_t mode)
+int ws_unix_listen(const char *path, int type, mode_t mode)
 {
+    enum { BACKLOG = 1024 };
     struct sockaddr_un a;
     int r = address(path, &a);
     if (r)
         return ws_forward(r);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return ws_raise(-errno);
-    unlink(path);
     mode_t old = umask(~mode & 0777);
     r = bind(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : 0;
     umask(old);
-    if (r || listen(fd, 1024))
+    if (r || listen(fd, BACKLOG))
         return close_with(fd, r ? r : -errno);
     return fd;
+}
+
+int ws_handoff_listen(const char *path, mode_t mode)
+{
+    unlink(path);
+    int fd = ws_unix_listen(path, SOCK_SEQPACKET, mode);
+    return fd < 0 ? ws_forward(fd) : fd;
 }
 
 int ws_handoff_connect(const char *path)

@@ -14,8 +14,10 @@
  * @size holds). */
 WS_MUST_CHECK int ws_handoff_path(const char *endpoint, char *buf, size_t size);
 
-/* A new, non-blocking, close-on-exec listener at @path with file mode @mode; replaces a file that
- * is there. Return: descriptor. */
+/* A new, non-blocking, close-on-exec listener of @type (SOCK_STREAM, …) at @path with file mode
+ * @mode. There must be no file. Return: descriptor or negative errno. */
+WS_MUST_CHECK int ws_unix_listen(const char *path, int type, mode_t mode);
+/* That of handoff connections; replaces a file that is there. */
 WS_MUST_CHECK int ws_handoff_listen(const char *path, mode_t mode);
 /* Return: a blocking, close-on-exec descriptor. */
 WS_MUST_CHECK int ws_handoff_connect(const char *path);

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -19,23 +17,6 @@ static int close_with(int fd, int r)
 {
     close(fd);
     return ws_raise(r);
-}
-
-int ws_endpoint_listen_unix(const char *path, unsigned mode)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(a.sun_path))
-        return ws_raise(-ENAMETOOLONG);
-    memcpy(a.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, TYPE, 0);
-    if (fd < 0)
-        return ws_raise(-errno);
-    mode_t old = umask(~mode & 0777);
-    int r = bind(fd, (struct sockaddr *)&a, sizeof(a)) ? -errno : 0;
-    umask(old);
-    if (!r && listen(fd, BACKLOG))
-        r = -errno;
-    return r ? close_with(fd, r) : fd;
 }
 
 static int listen_at(const struct addrinfo *i)

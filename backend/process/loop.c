@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/timeout.h"
 #include "protocol/handoff.h"
 
 enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, POLL_PROBE, N_POLL };
@@ -163,7 +164,7 @@ static int open_ipc(struct loop *l, struct endpoint *e)
     int r = claim(e);
     if (r)
         return r;
-    fd = ws_endpoint_listen_unix(e->path, c->socket_mode);
+    fd = ws_unix_listen(e->path, SOCK_STREAM, c->socket_mode);
     if (fd < 0)
         return cannot_listen(e, strerror(-fd));
     r = ws_door_listen(l->door, fd, true);
@@ -260,27 +261,13 @@ static void drain_wake(const struct loop *l)
 
 /* ---- the loop ---- */
 
-/* ms from now; 0 if it is past. */
-static int ms_until(uint64_t at_ns)
-{
-    int64_t left = (int64_t)(at_ns - ws_clock_ns());
-    return (int)WS_MIN(
-        WS_MAX((left + (int64_t)WS_NS_PER_MS - 1) / (int64_t)WS_NS_PER_MS, (int64_t)0),
-        INT64_C(3600000));
-}
-
-static int sooner(int a_ms, int b_ms) /* -1: never */
-{
-    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
-}
-
 static int poll_timeout(const struct loop *l, int server_ms)
 {
     int ms = server_ms;
     if (l->draining)
-        ms = sooner(ms, WS_MIN(ms_until(l->drain_until_ns), 100));
+        ms = ws_timeout_sooner(ms, WS_MIN(ws_timeout_until(l->drain_until_ns), 100));
     if (l->watchdog_ns)
-        ms = sooner(ms, ms_until(l->watchdog_next_ns));
+        ms = ws_timeout_sooner(ms, ws_timeout_until(l->watchdog_next_ns));
     return ms;
 }
 
@@ -339,7 +326,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         int door_ms = ws_door_timeout_ms(l->door),
             side_ms = ws_server_handoff_timeout_ms(l->server);
         p[POLL_PROBE] = (struct pollfd){.fd = ws_probe_fd(&l->probe), .events = POLLIN};
-        int n = poll(p, N_POLL, sooner(timeout, sooner(door_ms, side_ms)));
+        int n = poll(p, N_POLL, ws_timeout_sooner(timeout, ws_timeout_sooner(door_ms, side_ms)));
         if (n < 0) {
             if (errno == EINTR)
                 continue;

@@ -38,6 +38,7 @@
 #include "backend/wire/out.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/timeout.h"
 
 enum { CONGESTED_POLL_MS = 2 };
 
@@ -242,22 +243,15 @@ static void end_overdue(struct ws_server *s)
 
 static int leaving_ms(const struct ws_server *s)
 {
-    uint64_t now = ws_clock_ns(), left_ns = UINT64_MAX;
+    int ms = -1;
     ws_list_for_each (n, &s->clients.leaving) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, leaving.node);
-        if (now >= c->leaving.until_ns)
-            return 0;
-        left_ns = WS_MIN(left_ns, c->leaving.until_ns - now);
+        ms = ws_timeout_sooner(ms, ws_timeout_until(c->leaving.until_ns));
     }
-    return (int)(left_ns / WS_NS_PER_MS + 1);
+    return ms;
 }
 
 /* ---- the turn ---- */
-
-static int sooner(int a_ms, int b_ms) /* -1: never */
-{
-    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
-}
 
 int ws_server_turn(struct ws_server *s)
 {
@@ -287,13 +281,15 @@ int ws_server_turn(struct ws_server *s)
     ws_messages_turn_ends(s);
     int log_ms = ws_energy_log_turn(s->energy_log, s);
     if (s->dispatch)
-        gate_ms = sooner(gate_ms, ws_dispatch_left_ms(s));
+        gate_ms = ws_timeout_sooner(gate_ms, ws_dispatch_left_ms(s));
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
-        poll_ms = sooner(poll_ms, leaving_ms(s));
-    poll_ms = sooner(poll_ms, ws_uploads_turn(s));
+        poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));
+    poll_ms = ws_timeout_sooner(poll_ms, ws_uploads_turn(s));
     int trace_ms = ws_tracing_turn(s);
-    return more ? 0 : sooner(sooner(poll_ms, gate_ms), sooner(log_ms, trace_ms));
+    return more ? 0
+                : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
+                                    ws_timeout_sooner(log_ms, trace_ms));
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

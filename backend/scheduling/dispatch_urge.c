@@ -20,6 +20,7 @@
 #include "backend/scheduling/dispatch_private.h"
 #include "backend/scheduling/fused.h"
 #include "base/clock.h"
+#include "base/timeout.h"
 
 enum { HALVES_MAX = 5, LOOKS_PER_LIMIT = 8 };
 /* A client whose last job began no longer ago is at work. */
@@ -183,6 +184,5 @@ int ws_dispatch_left_ms(const struct ws_server *s)
     const struct ws_dispatch *d = s->dispatch;
     if (WS_LIKELY(!is_needed(d)))
         return -1;
-    uint64_t now = ws_clock_ns();
-    return now < d->urge_next_ns ? (int)((d->urge_next_ns - now) / WS_NS_PER_MS + 1) : 0;
+    return ws_timeout_until(d->urge_next_ns);
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/timeout.h"
 
 enum { PER_TURN = 16 };
 #define NO_DESCRIPTOR_NS (100 * WS_NS_PER_MS)
@@ -115,10 +116,9 @@ void ws_accept_turn(struct ws_accept *l)
 
 int ws_accept_timeout_ms(const struct ws_accept *l)
 {
-    uint64_t now = l->again_ns ? ws_clock_ns() : 0;
     if (!l->more)
         return -1;
-    return l->again_ns > now ? (int)((l->again_ns - now) / WS_NS_PER_MS) + 1 : 0;
+    return l->again_ns ? ws_timeout_until(l->again_ns) : 0;
 }
 
 void ws_accept_init(struct ws_accept *l, int fd, bool local, const struct ws_accept_ops *ops)

@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/timeout.h"
 #include "base/macros.h"
 
 enum { EVENTS = 128, LINGER_MS = 500, NO_ROOM_RETRY_MS = 5 };
@@ -343,13 +344,6 @@ void ws_door_turn(struct ws_door *d)
     look_through(d);
 }
 
-/* ms until @at_ns */
-static int ms_until(uint64_t at_ns)
-{
-    uint64_t now = ws_clock_ns();
-    return at_ns <= now ? 0 : (int)((at_ns - now) / WS_NS_PER_MS) + 1;
-}
-
 /* Whether one of them can be read now. *ret_waits: one waits for room. */
 static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, bool *ret_waits)
 {
@@ -363,20 +357,15 @@ static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, boo
     return false;
 }
 
-/* -1: never */
-static int sooner(int a_ms, int b_ms)
-{
-    return a_ms < 0 ? b_ms : b_ms < 0 ? a_ms : WS_MIN(a_ms, b_ms);
-}
-
 int ws_door_timeout_ms(const struct ws_door *d)
 {
     bool waits = false;
     if (any_wanted(d, &d->ready, &waits) || any_wanted(d, &d->ready_new, &waits))
         return 0;
-    int ms = sooner(d->look_ns ? ms_until(d->look_ns) : -1, waits ? NO_ROOM_RETRY_MS : -1);
+    int ms = ws_timeout_sooner(d->look_ns ? ws_timeout_until(d->look_ns) : -1,
+                               waits ? NO_ROOM_RETRY_MS : -1);
     for (unsigned i = 0; i < d->n_listeners; i++)
-        ms = sooner(ms, ws_accept_timeout_ms(&d->listeners[i].accept));
+        ms = ws_timeout_sooner(ms, ws_accept_timeout_ms(&d->listeners[i].accept));
     return ms;
 }
 

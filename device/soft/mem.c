@@ -113,8 +113,10 @@ static bool is_touched(const struct cached *c)
 
 static void clear(const struct cached *c)
 {
-    if (is_touched(c) || madvise(c->host, c->bytes, MADV_DONTNEED))
+    if (is_touched(c))
         memset(c->host, 0, c->bytes);
+    else
+        ws_mem_clear(c->host, c->bytes, true);
 }
 
 /* Clears the newest block that is not clean: it is the most likely to be wanted. Lock held, but

@@ -16,11 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "backend/process/endpoint.h"
 #include "backend/process/probe.h"
 #include "backend/wire/door.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "protocol/handoff.h"
 
 enum { MESSAGES = 4096, MAX_BYTES = 4 << 20 };
 
@@ -113,7 +113,7 @@ static int setup(void **state)
                                 .max_message_bytes = MAX_BYTES,
                                 .heartbeat_s = 5};
     assert_int_equal(ws_door_new(&f.door, &o), 0);
-    int fd = ws_endpoint_listen_unix(f.path, 0600);
+    int fd = ws_unix_listen(f.path, SOCK_STREAM, 0600);
     assert_true(fd >= 0);
     assert_int_equal(ws_door_listen(f.door, fd, true), 0);
     *state = &f;
