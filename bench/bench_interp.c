@@ -5,6 +5,8 @@
  * per second: 100 % means that a warp with k active lanes costs as much as a full one, so that
  * nothing but the idle lanes is lost.
  *
+ * Which memory is touched is recorded, as it is for GPUs whose energy follows from that.
+ *
  * Usage: bench_interp [--json] [seconds of each [name]] */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include "base/texture.h"
 #include "bench/bench_interp_c.h"
 #include "device/soft/exec/exec.h"
+#include "device/soft/exec/reuse.h"
 
 __asm__(".section .rodata\n.globl bench_ptx\nbench_ptx:\n.incbin \"" WS_SRCDIR
         "/bench/bench_interp.ptx\"\n.byte 0\n.previous\n");
@@ -125,7 +128,10 @@ static void launch(const struct bench *t, struct total *total)
         g.grid[d] = d < 2 ? t->grid[d] : 1;
         g.block[d] = d < 2 ? t->block[d] : 1;
     }
-    if (g.kernel == n || ws_blockrun_new(&run, &g) != 0)
+    static const struct ws_reuse_cache cache = {
+        .l1_bytes = 65536, .l2_bytes = 1 << 22, .n_sms = 30, .blocks_per_sm = 8};
+    g.reuse = ws_reuse_new(&cache, (uint64_t)g.grid[0] * g.grid[1]);
+    if (g.kernel == n || !g.reuse || ws_blockrun_new(&run, &g) != 0)
         exit(2);
     for (uint64_t i = 0; i < (uint64_t)g.grid[0] * g.grid[1]; i++) {
         ws_blockrun_start(run, i, 0, 0);
@@ -133,6 +139,7 @@ static void launch(const struct bench *t, struct total *total)
             ;
     }
     ws_blockrun_free(run);
+    free(g.reuse);
     if (g.stop) {
         fprintf(stderr, "bench_interp: %s\n", g.text);
         exit(2);

@@ -58,3 +58,7 @@ check_PROGRAMS += tests/unit/exec/test_access
 tests_unit_exec_test_access_SOURCES = tests/unit/exec/test_access.c tests/unit/exec/fixture.c tests/unit/exec/fixture.h
 tests_unit_exec_test_access_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/exec/test_access
+check_PROGRAMS += tests/unit/exec/test_events
+tests_unit_exec_test_events_SOURCES = tests/unit/exec/test_events.c tests/unit/exec/fixture.c tests/unit/exec/fixture.h
+tests_unit_exec_test_events_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/exec/test_events

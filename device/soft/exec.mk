@@ -4,8 +4,8 @@
 # Checks that ask at every lane whether a row is there would make the sanitized build take minutes;
 # rows are asked once, by ASan.
 device_libdevice_a_SOURCES += device/soft/exec/exec.h device/soft/exec/priv.h device/soft/exec/image.h device/soft/exec/code.c device/soft/exec/block.c device/soft/exec/list.inc device/soft/exec/ops.inc \
-    device/soft/exec/math.inc device/soft/exec/core.inc device/soft/exec/mem.inc device/soft/exec/atom.inc device/soft/exec/exec.c device/soft/exec/text.c device/soft/decode/decode.c device/soft/decode/operand.c \
-    device/soft/decode/priv.h device/soft/decode/dead.c device/soft/decode/util.h device/soft/decode/insn.c device/soft/decode/half.c \
+    device/soft/exec/math.inc device/soft/exec/core.inc device/soft/exec/mem.inc device/soft/exec/atom.inc device/soft/exec/exec.c device/soft/exec/text.c device/soft/exec/reuse.h device/soft/exec/reuse.c device/soft/decode/decode.c device/soft/decode/operand.c \
+    device/soft/decode/priv.h device/soft/decode/dead.c device/soft/decode/util.h device/soft/decode/insn.c device/soft/decode/machine.c device/soft/decode/half.c \
     device/soft/decode/cmp.c device/soft/decode/cvt.c device/soft/decode/mem.c device/soft/decode/lane.h device/soft/decode/lane.c device/soft/decode/calls.c device/soft/decode/flow.c \
     device/soft/exec/tex.h device/soft/exec/tex.c device/soft/exec/tex_srgb.inc device/soft/exec/tex.inc device/soft/exec/video.h device/soft/exec/video.inc \
     device/soft/exec/async.h device/soft/exec/async.c device/soft/decode/async.c device/soft/exec/matrix.h device/soft/exec/matrix.c device/soft/decode/matrix.c device/soft/decode/tex.c device/soft/decode/video.c

@@ -228,6 +228,7 @@ static int finish_image(struct ws_dec *d)
         img->segs[k].first = &img->uops[d->seg_first[k]];
         img->segs[k].n_insns = d->seg_insns[k];
         memcpy(img->segs[k].cls, d->seg_cls[k], sizeof(img->segs[k].cls));
+        memcpy(img->segs[k].unit, d->seg_unit[k], sizeof(img->segs[k].unit));
     }
     for (uint32_t k = 0; k < d->n_brx; k++)
         img->brx_seg[k] = &img->segs[d->brx[k]];
@@ -326,6 +327,7 @@ struct ws_dec *ws_dec_free(struct ws_dec *d)
     free(d->seg_first);
     free(d->seg_insns);
     free(d->seg_cls);
+    free(d->seg_unit);
     free(d->fills);
     free(d->fill_next);
     free(d->srcs);

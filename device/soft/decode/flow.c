@@ -21,12 +21,14 @@ uint32_t ws_dec_new_seg(struct ws_dec *d)
 {
     if (d->oom || WS_DEC_GROW(d, seg_first, cap_seg_first, d->n_segs + 1) ||
         WS_DEC_GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
-        WS_DEC_GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1)) {
+        WS_DEC_GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1) ||
+        WS_DEC_GROW(d, seg_unit, cap_seg_unit, d->n_segs + 1)) {
         d->oom = true;
         return 0;
     }
     d->seg_insns[d->n_segs] = 0;
     memset(d->seg_cls[d->n_segs], 0, sizeof(d->seg_cls[0]));
+    memset(d->seg_unit[d->n_segs], 0, sizeof(d->seg_unit[0]));
     return d->n_segs++;
 }
 
@@ -37,12 +39,16 @@ static void begin_seg(struct ws_dec *d, uint32_t seg)
         d->seg_first[seg] = d->n_uops;
 }
 
-static void count_insn(struct ws_dec *d, enum ws_work_class cls)
+static void count_insn(struct ws_dec *d, const struct ws_ptx_insn *i)
 {
     if (d->oom)
         return;
+    struct ws_machine m = ws_dec_machine(i);
     d->seg_insns[d->seg]++;
-    d->seg_cls[d->seg][cls]++;
+    d->seg_cls[d->seg][ws_dec_class(i)]++;
+    d->seg_cls[d->seg][WS_SEG_MACHINE] += m.n_insns;
+    for (int k = 0; k < _WS_UNIT_N; k++)
+        d->seg_unit[d->seg][k] += m.unit[k];
 }
 
 static struct ws_uop *control(struct ws_dec *d, enum ws_handler h, uint32_t to, uint32_t fall)
@@ -566,7 +572,7 @@ static void decode_insn(struct ws_dec *d, const struct ws_ptx_func *f, const str
     d->oom |= !ws_budget_spend(1);
     d->in = i;
     begin_insn(d, k);
-    count_insn(d, ws_dec_class(i));
+    count_insn(d, i);
     set_guard(d, i);
     switch (i->op) {
     case WS_OP_BRA:

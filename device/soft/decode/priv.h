@@ -61,14 +61,14 @@ struct ws_dec {
     uint8_t *ctl;
     uint32_t *seg_first; /* segment -> uop */
     uint32_t *seg_insns;
-    uint32_t (*seg_cls)[8];
+    uint32_t (*seg_cls)[8], (*seg_unit)[4];
     struct ws_fill *fills;
     struct ws_srcref *srcs;
     uint32_t *saves;
     uint32_t *brx; /* segment numbers of all tables */
     uint32_t *fill_next;
-    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls, cap_fills,
-        cap_srcs, cap_saves, cap_brx;
+    size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls,
+        cap_seg_unit, cap_fills, cap_srcs, cap_saves, cap_brx;
     struct ws_arena tmp; /* reset after each image */
     /* From here on: zero when an image is begun. */
     struct ws_exec_image *img;
@@ -183,6 +183,14 @@ const uint8_t *ws_dec_find_dead(struct ws_dec *d, const struct ws_ptx_func *f,
 /* ---- insn.c ---- */
 void ws_dec_insn(struct ws_dec *d, const struct ws_ptx_insn *i);
 enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
+
+/* ---- machine.c ---- */
+/* The machine instructions that one of PTX becomes, and what each lane has the units do for it. */
+struct ws_machine {
+    uint8_t n_insns, unit[_WS_UNIT_N];
+};
+struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i);
+
 /* Names the instruction as one that can't be decoded. Return: false. */
 bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);
 

@@ -307,5 +307,6 @@ bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes
         }
     }
     c->work->n_shared_accesses++;
+    c->work->n_shared_transactions++;
     return true;
 }

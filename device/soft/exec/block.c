@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/decode/priv.h"
+#include "device/soft/exec/reuse.h"
 #include "device/soft/exec/tex.h"
 #include "device/space.h"
 
@@ -216,6 +217,7 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
         free(b->rets);
         free(b->saves);
         free(b->ctx.tex);
+        free(b->l1_alloc);
         free(b);
     }
     return NULL;
@@ -253,6 +255,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     if (b->ctx.n_looked)
         memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
     b->ctx.n_looked = 0;
+    ws_reuse_block(b, linear);
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;
@@ -278,7 +281,11 @@ static void flush_work(struct ws_core_ctx *c)
 {
     for (int k = 0; k < _WS_WORK_N; k++)
         c->work->n_warp_insns[k] += c->cls[k];
+    c->work->n_machine_insns += c->cls[WS_SEG_MACHINE];
     memset(c->cls, 0, sizeof(c->cls));
+    for (int k = 0; k < _WS_UNIT_N; k++)
+        c->work->n_unit_ops[k] += c->unit[k];
+    memset(c->unit, 0, sizeof(c->unit));
     c->work->n_thread_insns += c->n_thread_insns;
     c->n_thread_insns = 0;
 }

@@ -14,6 +14,7 @@
 #include "device/device.h"
 
 struct ws_code;
+struct ws_reuse;
 /* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is
  * marked in its ws_kernel_info, and must not be run; diags name opcode and line. Return: 0 or
  * -ENOMEM. */
@@ -43,13 +44,23 @@ enum ws_work_class {
     WS_WORK_HALF,
     _WS_WORK_N
 };
+/* What a GPU's units do for the machine instructions that the PTX becomes (decode/machine.c). */
+enum ws_unit_op { WS_UNIT_INT, WS_UNIT_FP32, WS_UNIT_FP64, WS_UNIT_SFU, _WS_UNIT_N };
 struct ws_exec_work {
     uint64_t n_warp_insns[_WS_WORK_N];
-    uint64_t n_thread_insns; /* active lanes summed */
+    uint64_t n_thread_insns;         /* active lanes summed */
+    uint64_t n_machine_insns;        /* warp instructions of the machine */
+    uint64_t n_unit_ops[_WS_UNIT_N]; /* active lanes summed */
     uint64_t n_global_loads,
         n_global_stores; /* warp instructions to global/generic-global/local memory */
     uint64_t n_load_sectors, n_store_sectors; /* 32-byte sectors they touched */
     uint64_t n_shared_accesses, n_atomics, n_barriers;
+    uint64_t n_shared_loads;        /* of the accesses */
+    uint64_t n_shared_transactions; /* more than one an access where banks conflict */
+    /* Of the loaded sectors, those of blocks that were watched, and those that L1 did not have. */
+    uint64_t n_watched_sectors, n_missed_sectors;
+    /* Set once the launch is over (reuse.h). */
+    uint64_t n_l2_sectors, n_dram_sectors;
 };
 
 /* One client's blocks of a grid that has blocks of several (struct ws_launch_parts). */
@@ -88,6 +99,7 @@ struct ws_grid {
     uint32_t n_parts, round;
     struct ws_grid_part *parts; /* NULL: it has none */
     const struct ws_space *common;
+    struct ws_reuse *reuse; /* records which memory is touched; NULL: nothing does (reuse.h) */
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */

@@ -363,6 +363,7 @@ static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const stru
     uint64_t sectors = (uint64_t)rows_of(o, f) * cols_of(o, f) * bits / 8 / 32;
     if (o->space == WS_SP_SHARED) {
         c->work->n_shared_accesses += f->n;
+        c->work->n_shared_transactions += f->n;
     } else if (store) {
         c->work->n_global_stores += f->n;
         c->work->n_store_sectors += sectors;
@@ -398,6 +399,7 @@ static bool tiles(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws
             }
     }
     c->work->n_shared_accesses += o->n_tiles;
+    c->work->n_shared_transactions += o->n_tiles; /* eight rows of 16 bytes each */
     return true;
 }
 

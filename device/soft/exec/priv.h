@@ -51,9 +51,11 @@ struct ws_seg {
     const struct ws_uop *first;
     uint32_t n_insns; /* PTX instructions in it */
 
-    uint32_t cls[8]; /* by enum ws_work_class; [7] is zero */
+    uint32_t cls[8];  /* by enum ws_work_class; the last: WS_SEG_MACHINE */
+    uint32_t unit[4]; /* operations of a lane, by enum ws_unit_op */
 };
-_Static_assert(_WS_WORK_N == 7, "cls has room");
+enum { WS_SEG_MACHINE = _WS_WORK_N }; /* warp instructions of the machine */
+_Static_assert(_WS_WORK_N == 7 && _WS_UNIT_N == 4, "cls and unit have room");
 
 struct ws_srcref {
     uint32_t func, insn;
@@ -134,8 +136,15 @@ struct ws_core_ctx {
     /* Headers of textures that were checked (exec_tex.h); NULL: none yet. */
     struct ws_tex_cache *tex;
     bool granted; /* a warp-synchronous micro-op resumes with the lanes that are here */
-    uint32_t cls[8];
+    uint32_t cls[8], unit[4];
     uint64_t n_thread_insns;
+    /* Lines of memory whose hash is less are recorded (reuse.h); 0: none. */
+    uint32_t record_below;
+    /* Patterns of accesses to shared memory: distances of the lanes' offsets from the first, the
+     * width and alignment, and how many transactions that is (mem.inc). */
+    struct ws_banks {
+        uint32_t apart[32], kind, n;
+    } banks[16];
     struct ws_exec_work *work;
     struct ws_warp *w;
     struct ws_blockrun *b;
@@ -169,6 +178,9 @@ struct ws_blockrun {
     uint64_t user_shared_bytes;
     struct ws_retaddr *rets;
     uint8_t *saves;
+    struct ws_l1 *l1; /* NULL: its loads are not watched, or go past L1 */
+    struct ws_l1 *l1_alloc;
+    struct ws_reuse_map *wave; /* of the blocks that would run with this one, if recorded */
     struct ws_barrier bars[WS_N_BARRIERS];
     uint32_t bars_used; /* mask of those that something has arrived at */
     uint32_t *block_fills,

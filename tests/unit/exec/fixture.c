@@ -261,6 +261,7 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
         .sm = 75,
         .grid_id = 7,
         .local_bytes_max = f->local_bytes_max,
+        .reuse = f->reuse,
     };
     uint64_t n = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2], next = 0,
              left = f->max_warp_insns ? f->max_warp_insns : 50000000;

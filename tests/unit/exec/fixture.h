@@ -22,6 +22,7 @@ struct fix {
     uint64_t *var_va;
     uint64_t next_va;
     struct ws_exec_work work; /* of the last launch */
+    struct ws_reuse *reuse;   /* the test's: records what launches touch; NULL: nothing does */
     enum ws_dev_error error;
     char text[192];
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */

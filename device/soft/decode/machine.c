@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/decode/machine.c - the machine instructions that one of PTX becomes.
+ *
+ * PTX is not what a GPU executes: moves between registers, loads of parameters and conversions of
+ * addresses disappear, while a division is a dozen instructions. The models of energy and time were
+ * fitted to counts of machine instructions, so these are estimated here. The numbers are what
+ * NVIDIA's compiler is seen to emit for Volta, rounded: it differs between GPUs (Maxwell and Pascal
+ * multiply integers in three instructions), and what the compiler does with the instructions around
+ * one is not known. A lane that is switched off by a predicate counts as if it were on. Tensor
+ * instructions count as issued only: no source of measurements tells their energy. */
+#include "device/soft/decode/priv.h"
+
+static struct ws_machine ops(uint8_t n_insns, enum ws_unit_op unit, uint8_t n)
+{
+    struct ws_machine m = {.n_insns = n_insns};
+    m.unit[unit] = n;
+    return m;
+}
+
+static bool is_wide(const struct ws_ptx_insn *i)
+{
+    return i->n_types && ws_ptx_type_bytes(i->types[0]) == 8;
+}
+
+static struct ws_machine integer(const struct ws_ptx_insn *i)
+{
+    bool wide = is_wide(i);
+    switch (i->op) {
+    case WS_OP_DIV:
+    case WS_OP_REM:
+        return wide ? (struct ws_machine){75, {65, 0, 0, 2}}
+                    : (struct ws_machine){18, {15, 0, 0, 1}};
+    case WS_OP_MUL:
+    case WS_OP_MAD:
+        return wide ? ops(4, WS_UNIT_INT, 4) : ops(1, WS_UNIT_INT, 1);
+    case WS_OP_SHL:
+    case WS_OP_SHR:
+    case WS_OP_MIN:
+    case WS_OP_MAX:
+    case WS_OP_AND:
+    case WS_OP_OR:
+    case WS_OP_XOR:
+    case WS_OP_SELP:
+    case WS_OP_SETP:
+        return ops(wide ? 2 : 1, WS_UNIT_INT, wide ? 2 : 1);
+    default: /* the 64-bit additions are mostly of addresses, one instruction with a product */
+        return ops(1, WS_UNIT_INT, 1);
+    }
+}
+
+static struct ws_machine single(const struct ws_ptx_insn *i)
+{
+    if (i->op != WS_OP_DIV)
+        return ops(1, WS_UNIT_FP32, 1);
+    if (i->flags & WS_F_APPROX)
+        return (struct ws_machine){2, {0, 1, 0, 1}};
+    return i->flags & WS_F_FULL ? (struct ws_machine){5, {1, 3, 0, 1}}
+                                : (struct ws_machine){10, {1, 7, 0, 1}};
+}
+
+static struct ws_machine twice(const struct ws_ptx_insn *i)
+{
+    return i->op == WS_OP_DIV ? (struct ws_machine){12, {2, 0, 8, 1}} : ops(1, WS_UNIT_FP64, 1);
+}
+
+static struct ws_machine special(const struct ws_ptx_insn *i)
+{
+    if (is_wide(i))
+        return (struct ws_machine){10, {2, 0, 7, 1}};
+    switch (i->op) {
+    case WS_OP_SQRT:
+    case WS_OP_RCP:
+        return i->flags & WS_F_APPROX ? ops(1, WS_UNIT_SFU, 1)
+                                      : (struct ws_machine){8, {1, 5, 0, 1}};
+    case WS_OP_SIN:
+    case WS_OP_COS:
+    case WS_OP_EX2:
+    case WS_OP_LG2: /* what goes in or out is scaled */
+        return (struct ws_machine){2, {0, 1, 0, 1}};
+    default:
+        return ops(1, WS_UNIT_SFU, 1);
+    }
+}
+
+static bool is_double(const struct ws_ptx_insn *i)
+{
+    for (unsigned k = 0; k < i->n_types; k++)
+        if (i->types[k] == WS_T_F64)
+            return true;
+    return false;
+}
+
+struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i)
+{
+    struct ws_machine issued = {.n_insns = 1};
+    switch (ws_ptx_insn_mix(i)) {
+    case WS_MIX_INT:
+        return i->op == WS_OP_CVTA ? (struct ws_machine){0} : integer(i);
+    case WS_MIX_FP32:
+        return single(i);
+    case WS_MIX_FP16:
+        return ops(1, WS_UNIT_FP32, 1);
+    case WS_MIX_FP64:
+        return twice(i);
+    case WS_MIX_SFU:
+        return special(i);
+    case WS_MIX_CONV:
+        if (i->op == WS_OP_CVTA)
+            return (struct ws_machine){0};
+        return is_double(i) ? ops(1, WS_UNIT_FP64, 1) : ops(1, WS_UNIT_INT, 1);
+    case WS_MIX_MOVE: /* of a special register: one; else the compiler renames registers */
+        return i->op == WS_OP_CVTA
+                   ? (struct ws_machine){0}
+                   : (struct ws_machine){.n_insns = i->n_operands == 2 &&
+                                                    i->operands[1].kind == WS_OPD_SREG};
+    case WS_MIX_LDST: /* parameters are operands of what uses them */
+        return i->op == WS_OP_LD && i->space == WS_SP_PARAM ? (struct ws_machine){0} : issued;
+    default:
+        return issued;
+    }
+}
