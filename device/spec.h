@@ -13,6 +13,7 @@ struct ws_gpu_spec {
     uint32_t n_sms, max_threads_per_sm, max_blocks_per_sm, regs_per_sm, max_threads_per_block;
     uint32_t shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin;
     uint32_t core_mhz, memory_mhz, memory_bus_bits, l2_bytes;
+    uint32_t l1_bytes; /* of an SM, for loads of global memory; 0: they go past it */
     uint64_t memory_bytes, memory_bytes_per_s;
     uint64_t copy_bytes_per_s; /* host link, one direction */
     uint32_t copy_latency_ns, launch_overhead_ns, memory_latency_ns;

@@ -9,7 +9,7 @@ papers_libpapers_a_SOURCES += \
 	papers/analysis/mpcp.c papers/analysis/rr.c papers/analysis/rta.c papers/analysis/rta.h papers/analysis/rta_private.h \
 	papers/analysis/stgm.c papers/analysis/stgm.h
 papers_libpapers_a_SOURCES += papers/fit/fit.h papers/fit/fit.c papers/fit/nnls.h papers/fit/nnls.c \
-	papers/fit/calibrate.h papers/fit/calibrate.c papers/fit/entry.h papers/fit/entry.c \
+	papers/fit/calibrate.h papers/fit/calibrate.c papers/fit/entry.h papers/fit/entry.c device/fitted.h device/fitted.c \
 	papers/fit/measured.h papers/fit/measured.c papers/fit/score.h papers/fit/score.c
 papers_libpapers_a_SOURCES += \
 	papers/sets/axis.h \

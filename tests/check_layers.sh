@@ -54,7 +54,8 @@ allow ptx base
 allow models base ptx
 allow policy base models
 allow templates base ptx models
-allow device base ptx
+# The software GPU takes the time and the energy that the fitted models say.
+allow device base ptx models/event_power.h models/event_time.h models/event_terms.def models/events.h
 allow backend base protocol ptx models policy templates device
 # The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read
 # everywhere.
@@ -73,7 +74,7 @@ allow papers/sim base models policy papers
 allow papers/sets base models policy papers
 allow papers/analysis base models policy papers
 # What a fit writes is an entry of the catalog.
-allow papers/fit base models device/spec.h papers
+allow papers/fit base models device/fitted.h papers
 allow papers/verbs base models policy protocol papers cli
 allow papers/experiments base models policy protocol papers cli
 allow papers/live base models policy protocol device papers cli

@@ -35,3 +35,8 @@ check_PROGRAMS += tests/unit/device/test_scaled
 tests_unit_device_test_scaled_SOURCES = tests/unit/device/test_scaled.c tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h tests/unit/device/exec_double.c
 tests_unit_device_test_scaled_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/device/test_scaled
+check_PROGRAMS += tests/unit/device/test_draw
+TESTS += tests/unit/device/test_draw
+tests_unit_device_test_draw_SOURCES = tests/unit/device/test_draw.c
+tests_unit_device_test_draw_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
+tests_unit_device_test_draw_LDADD = $(DEVICE_LDADD)

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "device/catalog.h"
 #include "device/soft/soft_private.h"
+#include "device/soft/timeline/events.h"
 
 static struct ws_soft *soft_of(struct ws_device *d)
 {
@@ -164,12 +165,28 @@ static int soft_set_clocks(struct ws_device *dev, const struct ws_device_clocks 
     spec.core_mhz = (uint32_t)WS_MAX(lround(spec.core_mhz * want->core), 1);
     spec.memory_bytes_per_s = (uint64_t)((double)spec.memory_bytes_per_s * want->memory);
     spec.memory_latency_ns = (uint32_t)lround(spec.memory_latency_ns / want->memory);
-    spec.dynamic_mw_per_sm =
-        (uint32_t)lround(spec.dynamic_mw_per_sm * want->volt * want->volt * want->core);
+    struct ws_power_clocks clocks = {want->core, want->memory, want->volt};
+    ws_power_at(&d->fitted, &clocks, &spec);
+    pthread_mutex_lock(&d->clocks_lock);
+    d->clocks = clocks;
+    pthread_mutex_unlock(&d->clocks_lock);
     ws_timing_set_spec(d->timing, &spec);
+    if (d->vclock)
+        ws_meter_set_static(d->meter, ws_vclock_now_ns(d->vclock), spec.static_mw);
     atomic_store_explicit(&d->clocks_changed, true, memory_order_release);
     *ret = *want;
     return 0;
+}
+
+void ws_soft_draw(struct ws_soft *d, const struct ws_need *need, uint32_t blocks_per_sm,
+                  const struct ws_unit *units, uint32_t n_units, struct ws_draw *ret)
+{
+    *ret = (struct ws_draw){.fitted = &d->fitted};
+    pthread_mutex_lock(&d->clocks_lock);
+    ret->clocks = d->clocks;
+    pthread_mutex_unlock(&d->clocks_lock);
+    if (d->fitted.has_power)
+        ws_units_events(&d->base.spec, need, blocks_per_sm, units, n_units, &ret->events);
 }
 
 static int soft_set_power(struct ws_device *dev, bool on)
@@ -454,6 +471,7 @@ static void soft_close(struct ws_device *dev)
     ws_timing_free(d->timing);
     ws_meter_free(d->meter);
     pthread_mutex_destroy(&d->flights_lock);
+    pthread_mutex_destroy(&d->clocks_lock);
     pthread_cond_destroy(&d->left);
     free(d);
 }
@@ -501,6 +519,11 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
         return ws_raise(-ENOMEM);
     pthread_mutex_init(&d->flights_lock, NULL);
     pthread_cond_init(&d->left, NULL);
+    pthread_mutex_init(&d->clocks_lock, NULL);
+    d->clocks = (struct ws_power_clocks){1, 1, 1};
+    ws_fitted_of(spec, &d->fitted);
+    struct ws_gpu_spec drawn = *spec; /* what it draws beside launches */
+    ws_power_at(&d->fitted, &d->clocks, &drawn);
     ws_list_init(&d->flights);
     d->on = true;
     d->base = (struct ws_device){.ops = &soft_ops,
@@ -512,11 +535,11 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)
-        r = ws_timing_new(&d->timing, spec);
+        r = ws_timing_new(&d->timing, &drawn);
     if (!r)
         r = ws_sched_join(&d->sched, options->n_workers);
     if (!r && options->clock == WS_CLOCK_SCALED)
-        r = ws_meter_new(&d->meter, spec);
+        r = ws_meter_new(&d->meter, &drawn);
     if (!r && options->clock == WS_CLOCK_SCALED)
         r = ws_vclock_join(&d->vclock, scale);
     if (r) {

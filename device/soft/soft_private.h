@@ -21,6 +21,9 @@ struct ws_soft {
     _Atomic uint32_t n_running;
     _Atomic uint64_t seen_ns; /* latest time that a kernel was told */
     _Atomic bool clocks_changed;
+    struct ws_fitted fitted; /* of the catalog's entry */
+    pthread_mutex_t clocks_lock;
+    struct ws_power_clocks clocks; /* clocks_lock */
     /* WS_CLOCK_SCALED only; vclock is NULL otherwise */
     struct ws_vclock *vclock;
     struct ws_meter *meter;
@@ -46,6 +49,10 @@ struct ws_dinstance {
     struct ws_space *space;
     uint64_t *var_va;
 };
+
+/* What a launch of these units draws of its own, at the clocks of now. */
+void ws_soft_draw(struct ws_soft *d, const struct ws_need *need, uint32_t blocks_per_sm,
+                  const struct ws_unit *units, uint32_t n_units, struct ws_draw *ret);
 
 /* Ends an operation: counters, then op->done. No locks held. */
 void ws_soft_done(struct ws_soft *d, struct ws_op *op);

@@ -5,9 +5,7 @@
 #define WS_PAPERS_FIT_ENTRY_H
 
 #include "base/macros.h"
-#include "device/spec.h"
-#include "models/event_power.h"
-#include "models/event_time.h"
+#include "device/fitted.h"
 
 struct ws_event_gpu ws_fit_entry_gpu(const struct ws_gpu_spec *spec);
 /* Return: false: the entry has no fitted numbers. Times that it lacks are those that are expected

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/soft/exec/reuse.h"
 #include "device/soft/sched/run.h"
 
 enum { UNITS_MAX = 1 << 14 };
@@ -106,6 +107,7 @@ static void run_free(struct ws_run *r)
     ws_soft_progress_free(r->progress);
     free(r->coop_sm);
     free(r->grid.parts);
+    free(r->grid.reuse);
     free(r);
 }
 
@@ -167,6 +169,29 @@ static void parts_finish(const struct ws_run *r, struct ws_launch_parts *p)
     }
 }
 
+static struct ws_reuse_cache cache_of(const struct ws_run *r)
+{
+    const struct ws_gpu_spec *spec = &r->device->base.spec;
+    return (struct ws_reuse_cache){.l1_bytes = spec->l1_bytes,
+                                   .l2_bytes = spec->l2_bytes,
+                                   .n_sms = spec->n_sms,
+                                   .blocks_per_sm = r->fit.blocks_per_sm};
+}
+
+/* Says how much of what the new units loaded and stored got past the caches. */
+static void settle_traffic(struct ws_run *r, uint32_t n_units)
+{
+    struct ws_exec_work sum = {.n_thread_insns = 0};
+    if (!r->grid.reuse)
+        return;
+    for (uint32_t i = r->n_owed; i < n_units; i++)
+        ws_work_add(&sum, &r->units[i].work);
+    struct ws_reuse_cache cache = cache_of(r);
+    struct ws_reuse_shares shares = ws_reuse_shares(r->grid.reuse, &cache, &sum);
+    for (uint32_t i = r->n_owed; i < n_units; i++)
+        ws_reuse_settle(&shares, &r->units[i].work);
+}
+
 /* Takes @progress, if it succeeds. */
 struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
                           struct ws_soft_progress *progress)
@@ -184,6 +209,11 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->n_blocks = r->n_all;
     r->n_before = r->n_dealt = progress ? progress->n_executed : 0;
     bool ok = units_new(r);
+    if (d->fitted.has_power) {
+        struct ws_reuse_cache cache = cache_of(r);
+        r->grid.reuse = ws_reuse_new(&cache, r->n_blocks);
+        ok &= r->grid.reuse != NULL;
+    }
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof(r->coop_sm[0]));
@@ -231,6 +261,8 @@ static void run_price(struct ws_run *r, uint32_t n_units)
         spec = &changed;
     }
     double bytes = ws_units_cost(spec, r->fit.need.warps, r->units, n_units, r->costs);
+    struct ws_draw draw;
+    ws_soft_draw(d, &r->fit.need, r->fit.blocks_per_sm, r->units, n_units, &draw);
     struct ws_timing_kernel k = {
         /* an account that will be used again: what it has in store is given back with later
          * operations */
@@ -242,6 +274,7 @@ static void run_price(struct ws_run *r, uint32_t n_units)
         .n_blocks = n_units,
         .blocks = r->costs,
         .dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(op->space)),
+        .draw = &draw,
     };
     struct ws_timed timed;
     ws_timing_kernel(d->timing, &k, &timed);
@@ -311,6 +344,7 @@ void ws_run_finish(struct ws_run *r)
     uint64_t n_new = r->n_dealt - r->n_before;
     uint32_t n_units =
         r->n_owed + (uint32_t)((n_new + r->blocks_per_unit - 1) / r->blocks_per_unit);
+    settle_traffic(r, n_units);
     if (d->vclock)
         run_fly(r, n_units);
     else
@@ -328,12 +362,21 @@ void ws_work_add(struct ws_exec_work *sum, const struct ws_exec_work *w)
 {
     for (int c = 0; c < _WS_WORK_N; c++)
         sum->n_warp_insns[c] += w->n_warp_insns[c];
+    for (int k = 0; k < _WS_UNIT_N; k++)
+        sum->n_unit_ops[k] += w->n_unit_ops[k];
+    sum->n_machine_insns += w->n_machine_insns;
     sum->n_thread_insns += w->n_thread_insns;
     sum->n_global_loads += w->n_global_loads;
     sum->n_global_stores += w->n_global_stores;
     sum->n_load_sectors += w->n_load_sectors;
     sum->n_store_sectors += w->n_store_sectors;
     sum->n_shared_accesses += w->n_shared_accesses;
+    sum->n_shared_loads += w->n_shared_loads;
+    sum->n_shared_transactions += w->n_shared_transactions;
+    sum->n_watched_sectors += w->n_watched_sectors;
+    sum->n_missed_sectors += w->n_missed_sectors;
+    sum->n_l2_sectors += w->n_l2_sectors;
+    sum->n_dram_sectors += w->n_dram_sectors;
     sum->n_atomics += w->n_atomics;
     sum->n_barriers += w->n_barriers;
 }

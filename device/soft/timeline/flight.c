@@ -48,6 +48,7 @@ struct ws_flight {
     /* of launches */
     struct ws_executed_kernel x;
     struct ws_timing_kernel kernel;
+    struct ws_draw draw;
     uint32_t *merged;
     double *left; /* of each unit, once cut */
 };
@@ -229,6 +230,7 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
                                      .dynamic_mw_per_sm = dynamic_mw_per_sm};
+    f->load.own_mw = ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns, f->load.sms.n);
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);
@@ -258,6 +260,7 @@ static void price_kernel(struct ws_flight *f)
     ws_timing_spec(d->timing, &spec);
     double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
     int r = merge(f);
+    ws_soft_draw(d, &x->need, x->blocks_per_sm, x->units, x->n_units, &f->draw);
     f->kernel = (struct ws_timing_kernel){
         .ready_ns = op->ready_ns,
         .need = x->need,
@@ -266,6 +269,7 @@ static void price_kernel(struct ws_flight *f)
         .n_blocks = x->n_units,
         .blocks = x->costs,
         .dram_share = ws_cost_dram_share(&spec, bytes, (double)ws_space_device_bytes(op->space)),
+        .draw = &f->draw,
         .merged = f->merged,
         .memory_bytes_per_s = spec.memory_bytes_per_s,
     };

@@ -3,11 +3,12 @@
  *
  * What an operation uses is known before it starts. So when a moment comes, its power is known; it
  * is integrated and shared out, and does not change afterwards. While kernels run it is Eq. 2
- * (power.h), shared by the number of their SMs. While copies run alone it is static power, shared
+ * (power.h), shared by the number of their SMs, and what each adds of its own, which it pays alone.
+ * While copies run alone it is static power, shared
  * equally. While nothing runs it is static power that no operation is charged for (idle).
  *
  * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
- * may turn out to have run in the past. For that part it is charged the dynamic energy of its SMs,
+ * may turn out to have run in the past. For that part it is charged the energy of its SMs and its own,
  * which is added to the GPU's energy.
  *
  * Invariants: energy_pj = idle_pj + rounded_pj + all that was charged, exactly; swept_ns never
@@ -36,7 +37,7 @@ struct moment {
     struct ws_sm_set sms;
     uint32_t n_loads;
     uint64_t sum_sms, next_ns; /* when it changes */
-    uint64_t mw;
+    uint64_t mw, own_mw;       /* own_mw: what the loads add of their own, of it */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec)
@@ -80,23 +81,24 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
         ret->next_ns = WS_MIN(ret->next_ns, l->end_ns);
         ret->n_loads++;
         ret->sum_sms += l->sms.n;
+        ret->own_mw += l->own_mw;
         ws_sm_set_join(&ret->sms, &l->sms);
         if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
             spec.dynamic_mw_per_sm = WS_MAX(spec.dynamic_mw_per_sm, l->dynamic_mw_per_sm);
     }
-    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) : 0;
+    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) + ret->own_mw : 0;
 }
 
-static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, unsigned __int128 pj)
+static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, uint64_t ns)
 {
-    unsigned __int128 rest = pj;
+    unsigned __int128 pj = (unsigned __int128)(w->mw - w->own_mw) * ns, rest = pj;
     uint64_t sum = w->sum_sms ? w->sum_sms : w->n_loads;
     ws_list_for_each (it, &m->loads) {
         struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
         if (!runs(l, at_ns))
             continue;
         unsigned __int128 share = pj * (w->sum_sms ? l->sms.n : 1) / sum;
-        l->pj += share;
+        l->pj += share + (unsigned __int128)l->own_mw * ns;
         rest -= share;
     }
     m->rounded_pj += rest;
@@ -112,7 +114,7 @@ static void sweep(struct ws_meter *m, uint64_t to_ns)
         unsigned __int128 pj = (unsigned __int128)w.mw * ns;
         m->energy_pj += pj;
         if (w.n_loads)
-            charge(m, m->swept_ns, &w, pj);
+            charge(m, m->swept_ns, &w, ns);
         else
             m->idle_pj += pj;
         m->sm_busy_ns += w.sms.n * ns;
@@ -129,7 +131,8 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     uint64_t until = WS_MIN(l->end_ns, m->swept_ns);
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
-        l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns;
+        l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns +
+                (unsigned __int128)l->own_mw * (until - l->start_ns);
         m->energy_pj += l->pj;
         m->sm_busy_ns += sm_ns;
     }
@@ -156,6 +159,14 @@ uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l)
     m->rounded_pj = pj % PJ_PER_UJ;
     pthread_mutex_unlock(&m->lock);
     return (uint64_t)(pj / PJ_PER_UJ);
+}
+
+void ws_meter_set_static(struct ws_meter *m, uint64_t now_ns, uint32_t static_mw)
+{
+    pthread_mutex_lock(&m->lock);
+    sweep(m, now_ns);
+    m->spec.static_mw = static_mw;
+    pthread_mutex_unlock(&m->lock);
 }
 
 void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on)

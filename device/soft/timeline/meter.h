@@ -14,6 +14,7 @@ struct ws_meter_load {
     uint64_t start_ns, end_ns;
     struct ws_sm_set sms;       /* empty for a copy */
     uint32_t dynamic_mw_per_sm; /* as the clocks were */
+    uint32_t own_mw;            /* that it adds whatever its SMs add, and pays alone */
     unsigned __int128 pj;       /* its share so far */
 };
 
@@ -27,6 +28,8 @@ void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *
                      const struct ws_sm_set *sms);
 /* Its end has come. Return: its energy in uJ; what is rounded off is charged with the next. */
 uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l);
+/* Gives the device another power while nothing runs, from now on. */
+void ws_meter_set_static(struct ws_meter *m, uint64_t now_ns, uint32_t static_mw);
 /* An idle device takes static power while it is on (as it is in the beginning). */
 void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on);
 

@@ -68,9 +68,13 @@ static void work_scale(struct ws_exec_work *w, double part)
 {
     for (int c = 0; c < _WS_WORK_N; c++)
         w->n_warp_insns[c] = part_of(w->n_warp_insns[c], part);
-    uint64_t *counts[] = {&w->n_thread_insns, &w->n_global_loads,  &w->n_global_stores,
-                          &w->n_load_sectors, &w->n_store_sectors, &w->n_shared_accesses,
-                          &w->n_atomics,      &w->n_barriers};
+    for (int k = 0; k < _WS_UNIT_N; k++)
+        w->n_unit_ops[k] = part_of(w->n_unit_ops[k], part);
+    uint64_t *counts[] = {&w->n_machine_insns,   &w->n_shared_loads,   &w->n_shared_transactions,
+                          &w->n_watched_sectors, &w->n_missed_sectors, &w->n_l2_sectors,
+                          &w->n_dram_sectors,    &w->n_thread_insns,   &w->n_global_loads,
+                          &w->n_global_stores,   &w->n_load_sectors,   &w->n_store_sectors,
+                          &w->n_shared_accesses, &w->n_atomics,        &w->n_barriers};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(counts); i++)
         *counts[i] = part_of(*counts[i], part);
 }

@@ -28,7 +28,8 @@
  * earlier one, it takes over part of what the earlier one was charged. The earlier operation has
  * already ended, so its client gets a credit: its next operation is charged less. Each client has
  * an account with its due (its shares so far) and what it was charged. The due of all accounts is
- * exactly the GPU's energy. The difference is the credit.
+ * exactly the GPU's energy. The difference is the credit. What a launch adds of its own (power.h)
+ * is charged to its client alone.
  *
  * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock
  * only. */
@@ -68,6 +69,7 @@ struct timing_span {
     uint64_t mask[MASK_WORDS]; /* SMs; empty for a copy */
     float issue_part, memory_part;
     uint32_t blocks; /* held on each SM */
+    uint32_t own_mw; /* that it adds whatever its SMs add */
     struct ws_need need;
     /* of reservations */
     uint64_t seq;     /* 0: entered for good */
@@ -276,7 +278,7 @@ static uint64_t weight(const struct timing_span *s, bool copies_only)
 static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32_t n_near,
                         uint64_t from_ns, uint64_t to_ns)
 {
-    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0;
+    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0, own_mw = s->own_mw;
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_near; i++) {
         const struct timing_span *o = t->near[i];
@@ -284,6 +286,7 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
             continue;
         t->beside[n++] = o;
         sum_before += o->n_sms;
+        own_mw += o->own_mw;
         for (int w = 0; w < MASK_WORDS; w++)
             mask[w] |= o->mask[w];
     }
@@ -297,7 +300,8 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
     uint64_t mw_after = ws_power_mw(&t->spec, n_after);
     __int128 before = n ? (__int128)ws_power_mw(&t->spec, n_before) * ns : 0,
              after = (__int128)mw_after * ns, rest = after - before;
-    t->energy_pj += (unsigned __int128)rest;
+    __int128 own = (__int128)s->own_mw * ns;
+    t->energy_pj += (unsigned __int128)(rest + own);
     for (uint32_t i = 0; i < n; i++) {
         const struct timing_span *o = t->beside[i];
         __int128 more = after * weight(o, copies_after) / sum_after -
@@ -305,18 +309,20 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
         t->accounts[o->account].due_pj += more;
         rest -= more;
     }
-    t->accounts[s->account].due_pj += rest;
+    t->accounts[s->account].due_pj += rest + own;
     t->sm_busy_ns += (n_after - n_before) * ns;
     if (n_after && !n_before)
         t->busy_ns += ns;
-    return mw_after;
+    return mw_after + own_mw;
 }
 
 /* Lock held. */
-static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner, struct ws_timed *ret)
+static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner,
+                  const struct ws_draw *draw, struct ws_timed *ret)
 {
     *ret = (struct ws_timed){s->start_ns, s->end_ns, 0};
     ws_timing_touch(t, s->end_ns);
+    s->own_mw = ws_draw_mw(draw, s->end_ns - s->start_ns, popcount(s->mask));
     if (s->end_ns == s->start_ns)
         return;
     s->account = account_of(t, owner);
@@ -363,7 +369,7 @@ void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint6
 {
     pthread_mutex_lock(&t->lock);
     struct timing_span s = place_copy(t, e, ready_ns, bytes);
-    enter(t, &s, owner, ret);
+    enter(t, &s, owner, NULL, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -683,7 +689,7 @@ void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, str
 {
     pthread_mutex_lock(&t->lock);
     struct timing_span s = place_kernel(t, k);
-    enter(t, &s, k->owner, ret);
+    enter(t, &s, k->owner, k->draw, ret);
     pthread_mutex_unlock(&t->lock);
 }
 

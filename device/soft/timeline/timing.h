@@ -11,6 +11,7 @@
 
 #include "device/soft/exec/exec.h"
 #include "device/soft/timeline/occupancy.h"
+#include "device/soft/timeline/power.h"
 
 /* What a block asks of the machine. Formulas: cost.c. */
 struct ws_cost {
@@ -43,6 +44,7 @@ struct ws_timing_kernel {
     uint64_t n_blocks;
     const struct ws_cost *blocks; /* [n_blocks], in the order of dealing */
     double dram_share;
+    const struct ws_draw *draw; /* what it adds to the power; NULL: nothing */
     /* for those that may be cut: */
     const uint32_t *merged; /* [n_blocks]: how many each stands for, one after another; NULL: 1 */
     uint64_t memory_bytes_per_s; /* as it was when it was reserved; 0: as it is */

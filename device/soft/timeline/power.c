@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/soft/timeline/power.h"
+
+#include <math.h>
+
+#include "base/macros.h"
+
+static struct ws_event_clocks mhz(const struct ws_fitted *f, const struct ws_power_clocks *c)
+{
+    return (struct ws_event_clocks){f->gpu.reference.core_mhz * c->core,
+                                    f->gpu.reference.memory_mhz * c->memory};
+}
+
+/* The factors of the model's terms. The voltage is the one that was set, not the model's line over
+ * the clock: a line whose knee is above all clocks is constant. */
+static void terms(const struct ws_fitted *f, const struct ws_power_clocks *c,
+                  const struct ws_events *e, double time_s, double ret[WS_EVENT_POWER_N])
+{
+    struct ws_event_clocks clocks = mhz(f, c);
+    ws_event_power_terms(&f->gpu, 2, c->volt - 1, e, &clocks, time_s, ret);
+}
+
+static uint32_t round_mw(double w)
+{
+    return (uint32_t)WS_MIN(llround(w * 1e3), (long long)INT32_MAX);
+}
+
+void ws_power_at(const struct ws_fitted *f, const struct ws_power_clocks *clocks,
+                 struct ws_gpu_spec *spec)
+{
+    if (!f->has_power) {
+        spec->dynamic_mw_per_sm =
+            (uint32_t)lround(spec->dynamic_mw_per_sm * clocks->volt * clocks->volt * clocks->core);
+        return;
+    }
+    double x[WS_EVENT_POWER_N];
+    const double *w = f->power.w;
+    terms(f, clocks, &(struct ws_events){.active = 1}, 1, x);
+    spec->static_mw = round_mw(w[WS_EVENT_POWER_STATIC] * x[WS_EVENT_POWER_STATIC] +
+                               w[WS_EVENT_POWER_MEMORY_CLOCK] * x[WS_EVENT_POWER_MEMORY_CLOCK] +
+                               w[WS_EVENT_POWER_CLOCK] * x[WS_EVENT_POWER_CLOCK]);
+    spec->idle_mw_per_sm = 0;
+    spec->dynamic_mw_per_sm =
+        round_mw(w[WS_EVENT_POWER_ACTIVE] * x[WS_EVENT_POWER_ACTIVE] / spec->n_sms);
+}
+
+uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms)
+{
+    if (!d || !d->fitted->has_power || !ns)
+        return 0;
+    struct ws_events e = d->events;
+    double x[WS_EVENT_POWER_N], own = 0;
+    e.active = n_sms / d->fitted->gpu.n_sms;
+    terms(d->fitted, &d->clocks, &e, (double)ns / 1e9, x);
+    for (int i = WS_EVENT_POWER_BUSY; i < WS_EVENT_POWER_N; i++)
+        own += x[i] * d->fitted->power.w[i];
+    return round_mw(own);
+}

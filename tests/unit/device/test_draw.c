@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a software GPU with fitted numbers draws: kernels of the same time that do different things
+ * draw differently, by as much as the model says for counts known by hand; each launch pays for
+ * what it does, and the sum stays exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "device/catalog.h"
+#include "device/device.h"
+#include "device/mapping.h"
+#include "device/soft/timeline/meter.h"
+#include "device/soft/timeline/power.h"
+#include "device/soft/timeline/timing.h"
+#include "ptx/ptx.h"
+
+enum { BLOCKS = 320, THREADS = 256, FMAS = 125, LOADS = 8 };
+#define BYTES ((uint64_t)BLOCKS * THREADS * LOADS * 4)
+
+/* fma: FMAS times 4 instructions of each thread: fma, add, setp, bra. copy: each thread loads LOADS
+ * words and stores them again, each warp 128 bytes at a time. */
+static const char ptx[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry fma(.param .u64 data)\n{\n"
+    ".reg .f32 %f<4>; .reg .b32 %r<4>; .reg .pred %p;\n mov.u32 %r1, 0;\n"
+    "AGAIN: fma.rn.f32 %f0, %f1, %f2, %f0; add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 125;\n"
+    "@%p bra AGAIN; ret;\n}\n"
+    ".visible .entry copy(.param .u64 data)\n{\n"
+    ".reg .f32 %f<4>; .reg .b32 %r<8>; .reg .b64 %x<4>; .reg .pred %p;\n"
+    "ld.param.u64 %x0, [data]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x;\n"
+    "mad.lo.u32 %r2, %r1, 256, %r0; mul.wide.u32 %x1, %r2, 4; add.u64 %x0, %x0, %x1;\n"
+    "mov.u32 %r1, 0;\n"
+    "AGAIN: ld.global.f32 %f0, [%x0]; st.global.f32 [%x0], %f0; add.u64 %x0, %x0, 327680;\n"
+    "add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 8; @%p bra AGAIN; ret;\n}\n";
+
+struct draw_test {
+    struct ws_catalog catalog;
+    struct ws_gpu_spec spec;
+    struct ws_fitted fitted;
+    struct ws_device *device;
+    struct ws_ptx_module *ptx;
+    struct ws_dmodule *module;
+    struct ws_space *space;
+    struct ws_dinstance *instance;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool done;
+};
+
+static int setup(void **state)
+{
+    static struct draw_test f;
+    f = (struct draw_test){.done = false};
+    struct ws_diags diags = WS_DIAGS_NULL;
+    struct ws_device_options o = {.clock = WS_CLOCK_FUNCTIONAL};
+    uint64_t none;
+    *state = &f;
+    pthread_mutex_init(&f.lock, NULL);
+    pthread_cond_init(&f.cond, NULL);
+    if (ws_catalog_load(&f.catalog, WS_SRCDIR "/conf/gpu.d", &diags))
+        return -1;
+    f.spec = *ws_catalog_find(&f.catalog, "v100");
+    ws_fitted_of(&f.spec, &f.fitted);
+    return ws_ptx_parse(&f.ptx, ptx, strlen(ptx), "draw.ptx", &diags) ||
+           ws_device_open_soft(&f.device, &f.spec, 0, &o, &diags) ||
+           ws_device_module_load(f.device, f.ptx, &f.module, &diags) || ws_space_new(&f.space) ||
+           ws_device_instance_new(f.device, f.module, f.space, &none, &f.instance) ||
+           ws_device_mem_alloc(f.device, f.space, UINT64_C(1) << 32, BYTES);
+}
+
+static int teardown(void **state)
+{
+    struct draw_test *f = *state;
+    ws_device_instance_free(f->device, f->instance);
+    ws_space_free(f->space);
+    ws_device_module_unload(f->device, f->module);
+    ws_device_close(f->device);
+    ws_ptx_module_free(f->ptx);
+    ws_catalog_deinit(&f->catalog);
+    pthread_mutex_destroy(&f->lock);
+    pthread_cond_destroy(&f->cond);
+    return 0;
+}
+
+static void on_done(struct ws_op *op)
+{
+    struct draw_test *f = op->owner;
+    pthread_mutex_lock(&f->lock);
+    f->done = true;
+    pthread_cond_signal(&f->cond);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static struct ws_op launch(struct draw_test *f, uint32_t kernel)
+{
+    uint64_t data = UINT64_C(1) << 32;
+    struct ws_op op = {.kind = WS_OPK_LAUNCH,
+                       .space = f->space,
+                       .done = on_done,
+                       .owner = f,
+                       .launch = {.instance = f->instance,
+                                  .kernel = kernel,
+                                  .grid = {BLOCKS, 1, 1},
+                                  .block = {THREADS, 1, 1},
+                                  .params = &data,
+                                  .param_bytes = sizeof(data)}};
+    f->done = false;
+    ws_device_submit(f->device, &op);
+    pthread_mutex_lock(&f->lock);
+    while (!f->done)
+        pthread_cond_wait(&f->cond, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+    assert_int_equal(op.error, WS_DEV_OK);
+    return op;
+}
+
+static double seconds(const struct ws_op *op)
+{
+    return (double)(op->end_ns - op->start_ns) / 1e9;
+}
+static double watts(const struct ws_op *op)
+{
+    return (double)op->energy_uj / 1e6 / seconds(op);
+}
+
+static double model_w(const struct draw_test *f, struct ws_events e, const struct ws_op *op)
+{
+    e.active = 1;
+    return ws_event_power_w(&f->fitted.power, &f->fitted.gpu, &e, &f->fitted.gpu.reference,
+                            seconds(op));
+}
+
+static struct ws_events fma_events(void)
+{
+    double threads = (double)BLOCKS * THREADS;
+    return (struct ws_events){.warp_instructions = threads / 32 * (4 * FMAS + 1), /* and ret */
+                              .fp32_ops = threads * FMAS,
+                              .int_ops = threads * 2 * FMAS};
+}
+static struct ws_events copy_events(void)
+{
+    double threads = (double)BLOCKS * THREADS, sectors = 2.0 * BYTES / 32;
+    /* before the loop two special registers and three operations, in it six instructions */
+    return (struct ws_events){.warp_instructions = threads / 32 * (6 * LOADS + 6),
+                              .int_ops = threads * (3 * LOADS + 3),
+                              .l1_sectors = sectors,
+                              .l2_sectors = sectors,
+                              .dram_sectors = sectors};
+}
+
+static void test_power_is_the_models(void **state)
+{
+    struct draw_test *f = *state;
+    assert_true(f->fitted.has_power);
+    struct ws_op fma = launch(f, 0), copy = launch(f, 1);
+    double fma_w = model_w(f, fma_events(), &fma), copy_w = model_w(f, copy_events(), &copy);
+    assert_true(fabs(watts(&fma) / fma_w - 1) < 0.01);
+    assert_true(fabs(watts(&copy) / copy_w - 1) < 0.06); /* its DRAM sectors are estimated */
+}
+
+static void test_idle_and_clocks(void **state)
+{
+    struct draw_test *f = *state;
+    const double *w = f->fitted.power.w;
+    double idle = w[WS_EVENT_POWER_STATIC] + w[WS_EVENT_POWER_MEMORY_CLOCK];
+    struct ws_gpu_spec spec = f->spec;
+    ws_power_at(&f->fitted, &(struct ws_power_clocks){1, 1, 1}, &spec);
+    assert_true(fabs(spec.static_mw - 1e3 * (idle + w[WS_EVENT_POWER_CLOCK])) < 2);
+    /* half the clock at 0.8 of the voltage */
+    ws_power_at(&f->fitted, &(struct ws_power_clocks){0.5, 1, 0.8}, &spec);
+    assert_true(fabs(spec.static_mw - 1e3 * (idle + 0.32 * w[WS_EVENT_POWER_CLOCK])) < 2);
+    struct ws_op fast = launch(f, 0), slow;
+    struct ws_device_clocks clocks = {.core = 0.5, .memory = 1, .volt = 0.8}, got;
+    assert_int_equal(ws_device_set_clocks(f->device, &clocks, &got), 0);
+    slow = launch(f, 0);
+    assert_true(fabs(seconds(&slow) / seconds(&fast) - 2) < 0.1);
+    double above = watts(&fast) - idle;
+    assert_true(fabs((watts(&slow) - idle) / above - 0.32) < 0.02);
+}
+
+/* Without fitted numbers the catalog's three powers are all. */
+static void test_not_fitted(void **state)
+{
+    struct draw_test *f = *state;
+    const struct ws_gpu_spec *spec = ws_catalog_find(&f->catalog, "rtx3070");
+    struct ws_fitted fitted;
+    ws_fitted_of(spec, &fitted);
+    struct ws_draw draw = {.fitted = &fitted, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_gpu_spec drawn = *spec;
+    ws_power_at(&fitted, &draw.clocks, &drawn);
+    assert_int_equal(ws_draw_mw(&draw, 1000000, spec->n_sms), 0);
+    assert_memory_equal(&drawn, spec, sizeof(drawn));
+}
+
+/* ---- the books ---- */
+
+/* Two kernels beside each other, of which one does something: it pays that alone. */
+static void test_timing_charges_own(void **state)
+{
+    struct draw_test *f = *state;
+    struct ws_timing *t;
+    struct ws_timed a, b;
+    struct ws_timing_totals sum;
+    struct ws_gpu_spec spec = f->spec;
+    struct ws_draw draw = {.fitted = &f->fitted, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_cost cost[2] = {{.latency_ns = 1e6, .issue_ns = 1},
+                              {.latency_ns = 1e6, .issue_ns = 1}};
+    ws_power_at(&f->fitted, &draw.clocks, &spec);
+    assert_int_equal(ws_timing_new(&t, &spec), 0);
+    struct ws_timing_kernel k = {.owner = 1,
+                                 .need = {.warps = 1},
+                                 .blocks_per_sm = 1,
+                                 .n_blocks = 2,
+                                 .blocks = cost,
+                                 .dram_share = 1};
+    ws_timing_kernel(t, &k, &a);
+    k.owner = 2;
+    k.draw = &draw;
+    ws_timing_kernel(t, &k, &b);
+    ws_timing_totals(t, &sum);
+    uint64_t ns = b.end_ns - b.start_ns;
+    assert_int_equal(a.end_ns - a.start_ns, ns);
+    double own = ws_draw_mw(&draw, ns, 2) * (double)ns / 1e6;
+    assert_true(own > 100);
+    double shared = (double)ws_power_mw(&spec, 4) * (double)ns / 1e6;
+    /* the first was charged as if alone; the second makes up for it */
+    assert_true(fabs((double)sum.energy_uj - shared - own) < 3);
+    assert_true(fabs((double)b.energy_uj - own - shared / 2) < 3);
+    ws_timing_free(t);
+}
+
+static void test_meter_charges_own(void **state)
+{
+    struct draw_test *f = *state;
+    struct ws_meter *m;
+    struct ws_meter_totals sum;
+    struct ws_gpu_spec spec = f->spec;
+    ws_power_at(&f->fitted, &(struct ws_power_clocks){1, 1, 1}, &spec);
+    assert_int_equal(ws_meter_new(&m, &spec), 0);
+    struct ws_meter_load a = {.start_ns = 0,
+                              .end_ns = 2000000,
+                              .dynamic_mw_per_sm = 100,
+                              .sms = {.n = 1, .bits = {1}},
+                              .own_mw = 5000};
+    struct ws_meter_load b = {.start_ns = 1000000,
+                              .end_ns = 3000000,
+                              .dynamic_mw_per_sm = 100,
+                              .sms = {.n = 1, .bits = {1}}};
+    ws_meter_begin(m, 0, &a);
+    ws_meter_begin(m, 0, &b);
+    uint64_t a_uj = ws_meter_end(m, &a), b_uj = ws_meter_end(m, &b);
+    ws_meter_totals(m, 3000000, &sum);
+    uint64_t shared = spec.static_mw + 100; /* both are on one SM */
+    assert_int_equal(sum.energy_uj, 3 * shared + 2 * 5000);
+    assert_int_equal(sum.energy_uj, a_uj + b_uj);
+    assert_int_equal(b_uj, shared + shared / 2);
+    ws_meter_free(m);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+    const struct CMUnitTest tests[] = {T(power_is_the_models), T(idle_and_clocks), T(not_fitted),
+                                       T(timing_charges_own), T(meter_charges_own)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
