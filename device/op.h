@@ -114,6 +114,9 @@ struct ws_op {
      * what earlier ones of the space turned out to share with others
      * (device/soft/timeline/timing.c). */
     uint64_t energy_uj;
+    /* Of the whole GPU from start to end, if nothing else ran there meanwhile. 0: something did, or
+     * nobody measured it. */
+    uint64_t alone_uj;
     uint64_t n_thread_insns; /* executed (launch) */
     struct ws_op_counts counts;
     /* Error is OK, but blocks are left: see launch.progress. Times and energy are of this part

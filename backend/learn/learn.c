@@ -388,7 +388,7 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
                   const struct ws_learn_run *run, uint32_t n_sm, bool alone)
 {
     double ms = (double)(run->end_ns - run->start_ns) / NS_PER_MS,
-           w = alone && run->energy_uj ? (double)run->energy_uj / ms / 1e3 : NAN;
+           w = alone && run->alone_uj ? (double)run->alone_uj / ms / 1e3 : NAN;
     const struct ws_learn_kernel *code = key->kernel;
     const struct ws_run_counts executed = {run->counts.n_warp_insns, run->counts.n_global_accesses,
                                            run->counts.n_sectors, run->counts.n_barriers};

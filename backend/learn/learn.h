@@ -76,9 +76,10 @@ struct ws_learn *ws_learn_free(struct ws_learn *l); /* writes what is left. NULL
 
 struct ws_learn_run {
     uint32_t gpu; /* ws_device.index: launches of one GPU that overlap disturb each other */
-    uint64_t start_ns, end_ns, energy_uj; /* energy 0: not known */
-    struct ws_sm_set sms;                 /* n == 0: all */
-    struct ws_op_counts counts;           /* what it executed */
+    uint64_t start_ns, end_ns;
+    uint64_t alone_uj;          /* of the whole GPU meanwhile; 0: others ran, or not measured */
+    struct ws_sm_set sms;       /* n == 0: all */
+    struct ws_op_counts counts; /* what it executed */
     /* only a part of the launch, or not at the default clocks, or not this kernel alone: others
      * ran beside it, but nothing is learned from it */
     bool other;

@@ -41,7 +41,7 @@ static void launch_learn(struct ws_command *j)
     struct ws_learn_run run = {.gpu = d->index,
                                .start_ns = op->start_ns,
                                .end_ns = op->end_ns,
-                               .energy_uj = op->energy_uj,
+                               .alone_uj = op->alone_uj,
                                .sms = op->launch.sms,
                                .counts = op->counts,
                                .other = op->error || op->preempted || j->relaunch || j->fused ||

@@ -281,6 +281,7 @@ static void run_price(struct ws_run *r, uint32_t n_units)
     op->start_ns = timed.start_ns;
     op->end_ns = timed.end_ns;
     op->energy_uj = timed.energy_uj;
+    op->alone_uj = timed.alone_uj;
     if (!op->error && r->n_dealt < r->n_all) {
         struct ws_unit *units = r->units != r->few_units ? r->units : NULL;
         ws_soft_progress_set(r->progress, r->n_dealt, r->units, n_units, NULL);

@@ -99,6 +99,7 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
             continue;
         unsigned __int128 share = pj * (w->sum_sms ? l->sms.n : 1) / sum;
         l->pj += share + (unsigned __int128)l->own_mw * ns;
+        l->shared |= w->n_loads > 1;
         rest -= share;
     }
     m->rounded_pj += rest;
@@ -128,11 +129,13 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     pthread_mutex_lock(&m->lock);
     sweep(m, now_ns);
     l->pj = 0;
+    l->shared = false;
     uint64_t until = WS_MIN(l->end_ns, m->swept_ns);
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
         l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns +
                 (unsigned __int128)l->own_mw * (until - l->start_ns);
+        l->shared = true; /* the static power of that time is others', or idle */
         m->energy_pj += l->pj;
         m->sm_busy_ns += sm_ns;
     }

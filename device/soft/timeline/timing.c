@@ -316,11 +316,20 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
     return mw_after + own_mw;
 }
 
+/* Whether one of the first @n_near of near runs while @s does. */
+static bool has_company(const struct ws_timing *t, const struct timing_span *s, uint32_t n_near)
+{
+    for (uint32_t i = 0; i < n_near; i++)
+        if (t->near[i]->start_ns < s->end_ns && t->near[i]->end_ns > s->start_ns)
+            return true;
+    return false;
+}
+
 /* Lock held. */
 static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner,
                   const struct ws_draw *draw, struct ws_timed *ret)
 {
-    *ret = (struct ws_timed){s->start_ns, s->end_ns, 0};
+    *ret = (struct ws_timed){.start_ns = s->start_ns, .end_ns = s->end_ns};
     ws_timing_touch(t, s->end_ns);
     s->own_mw = ws_draw_mw(draw, s->end_ns - s->start_ns, popcount(s->mask));
     if (s->end_ns == s->start_ns)
@@ -338,6 +347,8 @@ static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner,
         from = to;
     }
     t->power_mw = (uint32_t)(pj / (s->end_ns - s->start_ns));
+    if (!has_company(t, s, n_near))
+        ret->alone_uj = (uint64_t)(pj / PJ_PER_UJ);
     struct account *a = &t->accounts[s->account];
     if (a->due_pj > a->paid_pj)
         ret->energy_uj = (uint64_t)((a->due_pj - a->paid_pj) / PJ_PER_UJ);

@@ -33,6 +33,7 @@ struct ws_timing *ws_timing_free(struct ws_timing *t);
 
 struct ws_timed {
     uint64_t start_ns, end_ns, energy_uj;
+    uint64_t alone_uj; /* as ws_op.alone_uj */
 };
 
 struct ws_timing_kernel {

@@ -120,7 +120,7 @@ static void ran(struct fixture *x, const struct ws_learn_key *key, uint32_t n, u
 {
     struct ws_learn_run run = {.start_ns = x->now + 100,
                                .end_ns = x->now + 100 + ns,
-                               .energy_uj = uj,
+                               .alone_uj = uj,
                                .sms = n ? sms(0, n) : (struct ws_sm_set){0},
                                .counts = {4000, 800, 3200, 0}};
     x->now = run.end_ns;
@@ -261,7 +261,7 @@ static void overlap(void **state)
 {
     struct fixture *x = *state;
     struct ws_learn_key k = key_of(x, 0, 40), o = key_of(x, 1, 40);
-    struct ws_learn_run run = {.start_ns = 1000, .end_ns = 2000, .energy_uj = 40, .sms = sms(0, 4)};
+    struct ws_learn_run run = {.start_ns = 1000, .end_ns = 2000, .alone_uj = 40, .sms = sms(0, 4)};
     ws_learn_ran(x->l, &k, &gpu, &run);
     run.start_ns = 1500;
     run.end_ns = 9500;
@@ -271,7 +271,7 @@ static void overlap(void **state)
     run.gpu = 1; /* on another GPU it was alone */
     ws_learn_ran(x->l, &o, &gpu, &run);
     assert_int_equal(predict(x, &o, 4).time_ns, 8000);
-    run = (struct ws_learn_run){.start_ns = 1600, .end_ns = 1800, .energy_uj = 1, .sms = sms(8, 2)};
+    run = (struct ws_learn_run){.start_ns = 1600, .end_ns = 1800, .alone_uj = 1, .sms = sms(8, 2)};
     ws_learn_ran(x->l, &o, &gpu, &run);
     struct ws_prediction p = predict(x, &o, 2);
     assert_int_equal(p.basis, WS_LEARN_MEASURED);

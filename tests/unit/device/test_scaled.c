@@ -332,6 +332,7 @@ static void test_idle_energy_and_power(void **state)
     uint64_t busy_ns = op->end_ns - op->start_ns;
     want = busy_ns * busy_mw / 1000000;
     assert_in_range(op->energy_uj, want - 1, want + 1);
+    assert_int_equal(op->alone_uj, op->energy_uj);
     ws_device_telemetry(f->device[0], &b);
     assert_int_equal(b.power_mw, rig_spec.static_mw);
     assert_true(b.busy_ns == busy_ns);

@@ -235,6 +235,30 @@ static void test_power_is_eq_2(void **state)
     assert_int_equal(t.power_mw, 46000 + 6 * 1795 + 40 * 445);
 }
 
+/* What a launch is charged is no measure of the GPU's power: one that runs beside a copy of the
+ * same owner, which is charged static power, costs less than that. What the whole GPU takes while a
+ * launch has it alone is the same each time. */
+static void test_power_of_a_launch_alone(void **state)
+{
+    struct fixture *f = *state;
+    const struct ws_cost c = {.issue_ns = 1000, .latency_ns = 1000};
+    struct ws_timed a = run(f, 0, 60, c, first_sms(6)), copy;
+    uint64_t mw = 46000 + 6 * 1795 + 40 * 445, ns = a.end_ns - a.start_ns;
+    assert_in_range(a.alone_uj, mw * ns / 1000000, mw * ns / 1000000);
+    uint64_t bytes = 100 * f->spec.copy_bytes_per_s / 1000000; /* 100 us */
+    ws_timing_copy(f->t, WS_ENGINE_TO_DEVICE, 0, a.end_ns, bytes, &copy);
+    assert_int_equal(copy.alone_uj, copy.energy_uj);
+    struct ws_timed beside = run(f, copy.start_ns, 60, c, first_sms(6));
+    assert_true(beside.end_ns < copy.end_ns);
+    assert_true(beside.energy_uj < 46000 * ns / 1000000);
+    assert_int_equal(beside.alone_uj, 0);
+    struct ws_timed again = run(f, copy.end_ns, 60, c, first_sms(6));
+    assert_int_equal(again.alone_uj, a.alone_uj);
+    ws_timing_copy(f->t, WS_ENGINE_FROM_DEVICE, 0, again.start_ns, bytes, &copy);
+    assert_true(copy.start_ns < again.end_ns);
+    assert_int_equal(copy.alone_uj, 0);
+}
+
 /* Sum over operations == device; device == Eq. 2 integrated over the spans, by an independent sum
  * on a raster of edges. */
 static void test_energy_adds_up(void **state)
@@ -533,6 +557,7 @@ int main(int argc, char **argv)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_dependencies_and_gaps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_power_is_eq_2, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_power_of_a_launch_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_energy_adds_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_energy_is_shared_fairly, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_clients_come_and_go, setup, teardown),
