@@ -124,8 +124,18 @@ struct ws_device {
      * before. */
     bool plain_memory;
     bool clocked; /* its clocks are not the default ones. Loop thread */
+    /* Its counter of energy moves no more often than this; 0: at every moment. */
+    uint64_t meter_update_ns;
     /* Who sets them, of a real GPU (device/cuda/clocks.h); NULL: ops do, or nobody. */
     struct ws_clocks *clocks;
+};
+
+/* What is told of a software GPU's energy. */
+enum ws_device_meter {
+    WS_METER_EXACT, /* all, at every moment */
+    /* What NVML tells of a real one: a counter that moves at intervals, and a mean power, both with
+     * noise; of operations an estimate. Needs WS_CLOCK_SCALED. */
+    WS_METER_NVML,
 };
 
 struct ws_device_options {
@@ -140,6 +150,9 @@ struct ws_device_options {
     uint64_t max_kernel_insns;
     uint32_t local_bytes_per_thread_max;
     uint64_t heap_bytes;
+    enum ws_device_meter meter;
+    uint64_t meter_update_ns; /* WS_METER_NVML: the interval, in device time */
+    double meter_noise;       /* …and the noise, 0 to 0.2: standard deviation of an update */
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags),
  * -ENOMEM, -EAGAIN (no thread). */

@@ -39,6 +39,8 @@ struct ws_config {
     char *profiles, *energy_log;
     uint32_t socket_mode;
     enum ws_device_clock clock;
+    enum ws_device_meter meter;
+    uint32_t meter_update_ms, meter_noise; /* noise: in percent */
     enum ws_placement placement;
     enum ws_log_level log_level;
     struct ws_rewrite_choice rewrite;

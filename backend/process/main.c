@@ -375,6 +375,9 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
     struct ws_device_options options = {
         .clock = c->clock,
         .scale = c->time_scale,
+        .meter = c->meter,
+        .meter_update_ns = c->meter_update_ms * WS_NS_PER_MS,
+        .meter_noise = c->meter_noise / 100.0,
         .n_workers = c->n_workers,
         .max_kernel_insns = c->max_kernel_insns,
         .local_bytes_per_thread_max = 512 << 10,

@@ -497,6 +497,7 @@ static const struct ws_device_ops soft_ops = {
 };
 
 enum { SCALE_DEFAULT = 20, SCALE_MAX = 10000 };
+#define METER_NOISE_MAX 0.2
 
 int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index,
                         const struct ws_device_options *options, struct ws_diags *diags)
@@ -514,6 +515,15 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
                      SCALE_MAX);
         return ws_raise(-EINVAL);
     }
+    bool reads = options->meter == WS_METER_NVML;
+    if (reads && (options->clock != WS_CLOCK_SCALED || !options->meter_update_ns ||
+                  !(options->meter_noise >= 0 && options->meter_noise <= METER_NOISE_MAX))) {
+        ws_diags_add(
+            diags, NULL, 0, 0,
+            "gpu %s: meter = nvml needs clock = scaled, an interval, and noise of at most %g",
+            spec->name, METER_NOISE_MAX);
+        return ws_raise(-EINVAL);
+    }
     struct ws_soft *d = ws_alloc(sizeof(*d));
     if (!d)
         return ws_raise(-ENOMEM);
@@ -526,12 +536,13 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     ws_power_at(&d->fitted, &d->clocks, &drawn);
     ws_list_init(&d->flights);
     d->on = true;
-    d->base = (struct ws_device){.ops = &soft_ops,
-                                 .spec = *spec,
-                                 .index = index,
-                                 .no_machine_code =
-                                     "a software GPU runs PTX alone: build with PTX (nvcc -gencode "
-                                     "arch=compute_XX,code=compute_XX)"};
+    d->base = (struct ws_device){
+        .ops = &soft_ops,
+        .spec = *spec,
+        .index = index,
+        .meter_update_ns = options->meter == WS_METER_NVML ? options->meter_update_ns : 0,
+        .no_machine_code = "a software GPU runs PTX alone: build with PTX (nvcc -gencode "
+                           "arch=compute_XX,code=compute_XX)"};
     d->options = *options;
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)
@@ -539,7 +550,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     if (!r)
         r = ws_sched_join(&d->sched, options->n_workers);
     if (!r && options->clock == WS_CLOCK_SCALED)
-        r = ws_meter_new(&d->meter, &drawn);
+        r = ws_meter_new(&d->meter, &drawn, options, index);
     if (!r && options->clock == WS_CLOCK_SCALED)
         r = ws_vclock_join(&d->vclock, scale);
     if (r) {

@@ -137,8 +137,7 @@ static void complete(struct ws_flight *f)
     struct ws_soft *d = f->device;
     struct ws_op *op = f->op;
     if (f->loaded) {
-        op->energy_uj = ws_meter_end(d->meter, &f->load);
-        op->alone_uj = f->load.shared ? 0 : op->energy_uj;
+        op->energy_uj = ws_meter_end(d->meter, &f->load, &op->alone_uj);
         ws_timing_release(d->timing, &f->reserved);
         op->start_ns = f->reserved.start_ns;
         op->end_ns = f->reserved.end_ns;

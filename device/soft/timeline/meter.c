@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/soft/timeline/power.h"
+#include "device/soft/timeline/readings.h"
 
 #define PJ_PER_UJ 1000000
 
@@ -30,6 +31,8 @@ struct ws_meter {
     bool on;
     uint64_t swept_ns, busy_ns, sm_busy_ns;
     unsigned __int128 energy_pj, idle_pj, rounded_pj;
+    bool reads; /* only what `readings` shows may be known outside */
+    struct ws_readings readings;
 };
 
 /* What runs at a moment. */
@@ -40,13 +43,17 @@ struct moment {
     uint64_t mw, own_mw;       /* own_mw: what the loads add of their own, of it */
 };
 
-int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec)
+int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
+                 const struct ws_device_options *options, uint32_t index)
 {
     struct ws_meter *m = ws_alloc(sizeof(*m));
     if (!m)
         return ws_raise(-ENOMEM);
     m->spec = *spec;
     m->on = true;
+    m->reads = options->meter == WS_METER_NVML;
+    if (m->reads)
+        ws_readings_init(&m->readings, options->meter_update_ns, options->meter_noise, index);
     pthread_mutex_init(&m->lock, NULL);
     ws_list_init(&m->loads);
     *ret = m;
@@ -112,6 +119,8 @@ static void sweep(struct ws_meter *m, uint64_t to_ns)
         struct moment w;
         look(m, m->swept_ns, &w);
         uint64_t next = WS_MIN(w.next_ns, to_ns), ns = next - m->swept_ns;
+        if (m->reads)
+            ws_readings_pass(&m->readings, ns, w.mw);
         unsigned __int128 pj = (unsigned __int128)w.mw * ns;
         m->energy_pj += pj;
         if (w.n_loads)
@@ -137,6 +146,8 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
                 (unsigned __int128)l->own_mw * (until - l->start_ns);
         l->shared = true; /* the static power of that time is others', or idle */
         m->energy_pj += l->pj;
+        if (m->reads)
+            ws_readings_late(&m->readings, l->pj);
         m->sm_busy_ns += sm_ns;
     }
     ws_list_append(&m->loads, &l->link);
@@ -153,15 +164,30 @@ void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *
     pthread_mutex_unlock(&m->lock);
 }
 
-uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l)
+/* Who sees only readings can but share out the power that they show, among what runs. */
+static uint64_t estimate_uj(const struct ws_meter *m, const struct ws_meter_load *l)
+{
+    uint64_t n = 1;
+    ws_list_for_each (it, &m->loads) {
+        const struct ws_meter_load *o = ws_list_entry(it, struct ws_meter_load, link);
+        n += o->start_ns < l->end_ns;
+    }
+    unsigned __int128 pj =
+        (unsigned __int128)ws_readings_power_mw(&m->readings) * (l->end_ns - l->start_ns);
+    return (uint64_t)(pj / n / PJ_PER_UJ);
+}
+
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l, uint64_t *ret_alone_uj)
 {
     pthread_mutex_lock(&m->lock);
     sweep(m, l->end_ns);
     ws_list_remove(&l->link);
     unsigned __int128 pj = l->pj + m->rounded_pj;
     m->rounded_pj = pj % PJ_PER_UJ;
+    uint64_t uj = m->reads ? estimate_uj(m, l) : (uint64_t)(pj / PJ_PER_UJ);
+    *ret_alone_uj = m->reads || l->shared ? 0 : uj;
     pthread_mutex_unlock(&m->lock);
-    return (uint64_t)(pj / PJ_PER_UJ);
+    return uj;
 }
 
 void ws_meter_set_static(struct ws_meter *m, uint64_t now_ns, uint32_t static_mw)
@@ -193,5 +219,10 @@ void ws_meter_totals(struct ws_meter *m, uint64_t now_ns, struct ws_meter_totals
         .sm_busy_ns = m->sm_busy_ns,
         .power_mw = (uint32_t)w.mw,
     };
+    if (m->reads) {
+        ret->energy_uj = ws_readings_energy_uj(&m->readings);
+        ret->idle_energy_uj = 0;
+        ret->power_mw = ws_readings_power_mw(&m->readings);
+    }
     pthread_mutex_unlock(&m->lock);
 }

@@ -20,24 +20,29 @@ struct ws_meter_load {
 };
 
 struct ws_meter;
-WS_MUST_CHECK int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec);
+/* @index: of the device; the noise of its readings is drawn from it. */
+WS_MUST_CHECK int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
+                               const struct ws_device_options *options, uint32_t index);
 struct ws_meter *ws_meter_free(struct ws_meter *m);
 /* @now_ns below: the clock; what is before it stands and is not changed any more. */
 void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l);
 /* Gives a load another end and other SMs from now on. */
 void ws_meter_change(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l, uint64_t end_ns,
                      const struct ws_sm_set *sms);
-/* Its end has come. Return: its energy in uJ; what is rounded off is charged with the next. */
-uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l);
+/* Its end has come. @ret_alone_uj: as ws_op.alone_uj. Return: its energy in uJ; what is rounded off
+ * is charged with the next. With readings both are what can be told from them: an estimate, and
+ * nothing. */
+uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l, uint64_t *ret_alone_uj);
 /* Gives the device another power while nothing runs, from now on. */
 void ws_meter_set_static(struct ws_meter *m, uint64_t now_ns, uint32_t static_mw);
 /* An idle device takes static power while it is on (as it is in the beginning). */
 void ws_meter_set_on(struct ws_meter *m, uint64_t now_ns, bool on);
 
 struct ws_meter_totals {
-    uint64_t energy_uj, idle_energy_uj; /* all; what no operation was charged for, of it */
+    /* All; what no operation was charged for, of it (0 with readings, which don't tell). */
+    uint64_t energy_uj, idle_energy_uj;
     uint64_t busy_ns, sm_busy_ns;
-    uint32_t power_mw; /* now */
+    uint32_t power_mw; /* now; with readings, over the last WS_READINGS_WINDOW updates */
 };
 void ws_meter_totals(struct ws_meter *m, uint64_t now_ns, struct ws_meter_totals *ret);
 

@@ -241,7 +241,7 @@ static void test_meter_charges_own(void **state)
     struct ws_meter_totals sum;
     struct ws_gpu_spec spec = f->spec;
     ws_power_at(&f->fitted, &(struct ws_power_clocks){1, 1, 1}, &spec);
-    assert_int_equal(ws_meter_new(&m, &spec), 0);
+    assert_int_equal(ws_meter_new(&m, &spec, &(struct ws_device_options){0}, 0), 0);
     struct ws_meter_load a = {.start_ns = 0,
                               .end_ns = 2000000,
                               .dynamic_mw_per_sm = 100,
@@ -253,7 +253,8 @@ static void test_meter_charges_own(void **state)
                               .sms = {.n = 1, .bits = {1}}};
     ws_meter_begin(m, 0, &a);
     ws_meter_begin(m, 0, &b);
-    uint64_t a_uj = ws_meter_end(m, &a), b_uj = ws_meter_end(m, &b);
+    uint64_t alone[2], a_uj = ws_meter_end(m, &a, &alone[0]), b_uj = ws_meter_end(m, &b, &alone[1]);
+    assert_true(!alone[0] && !alone[1]);
     ws_meter_totals(m, 3000000, &sum);
     uint64_t shared = spec.static_mw + 100; /* both are on one SM */
     assert_int_equal(sum.energy_uj, 3 * shared + 2 * 5000);
