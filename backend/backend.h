@@ -46,6 +46,7 @@
 #include "backend/scheduling/energy.h"
 #include "backend/scheduling/fused.h"
 #include "backend/scheduling/gated.h"
+#include "backend/scheduling/meters.h"
 #include "backend/wire/handoff.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -132,6 +133,7 @@ struct ws_server {
     struct ws_server_fused fused;
     struct ws_server_gated gated;
     struct ws_alarm_queue *periods;
+    struct ws_meters meters;
     struct ws_energy_log *energy_log; /* NULL: none */
     struct ws_tracing *tracing;       /* NULL: nobody asks */
     struct ws_server_out out;

@@ -77,6 +77,8 @@ backend_libbackend_a_SOURCES = \
 	backend/learn/learn.c \
 	backend/learn/learn.h \
 	backend/learn/learn_code.c \
+	backend/learn/learn_meter.c \
+	backend/learn/learn_power.c \
 	backend/learn/learn_private.h \
 	backend/learn/learn_store.c \
 	backend/process/activation.c \
@@ -122,6 +124,8 @@ backend_libbackend_a_SOURCES = \
 	backend/process/tracing.h \
 	backend/scheduling/account.c \
 	backend/scheduling/account.h \
+	backend/scheduling/meters.c \
+	backend/scheduling/meters.h \
 	backend/scheduling/alarms.c \
 	backend/scheduling/alarms.h \
 	backend/scheduling/dispatch.c \

@@ -95,6 +95,11 @@ tests_unit_backend_test_learn_SOURCES = tests/unit/backend/test_learn.c
 tests_unit_backend_test_learn_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_learn
 
+check_PROGRAMS += tests/unit/backend/test_learn_meter
+tests_unit_backend_test_learn_meter_SOURCES = tests/unit/backend/test_learn_meter.c
+tests_unit_backend_test_learn_meter_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_learn_meter
+
 check_PROGRAMS += tests/unit/backend/test_energy
 tests_unit_backend_test_energy_SOURCES = tests/unit/backend/test_energy.c
 tests_unit_backend_test_energy_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

@@ -39,8 +39,9 @@ struct ws_command {
     struct ws_stream *stream; /* NULL: it stands in none */
     struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
     uint64_t seq;
-    uint64_t floor_ns; /* device time that the client had seen when it gave this command */
-    uint64_t n_resets; /* of its context, that were accepted before it was given */
+    uint64_t floor_ns;   /* device time that the client had seen when it gave this command */
+    uint32_t meter_mark; /* of ws_learn_submitted(), while a device knows it */
+    uint64_t n_resets;   /* of its context, that were accepted before it was given */
     enum ws_command_kind kind;
     bool replies;                     /* one Reply with seq */
     bool is_command;                  /* counts as a command that retires */

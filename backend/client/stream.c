@@ -28,6 +28,7 @@
 #include "backend/backend.h"
 #include "backend/client/module.h"
 #include "backend/client/user.h"
+#include "backend/learn/learn.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -296,4 +297,6 @@ void ws_stream_run(struct ws_stream *s, struct ws_command *j)
         j->op.launch.instance = j->module->instance;
     s->running = j;
     c->n_in_flight++;
+    if (c->server->learn)
+        j->meter_mark = ws_learn_submitted(c->server->learn, s->context->gpu->device->index);
 }

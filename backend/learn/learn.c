@@ -15,8 +15,8 @@
  *   cold       the model with the mix counted in the PTX, times the same factor over all
  *              kernels, once some are known
  *
- * Energy is power times time; a power that was not measured is that of sBEET-mg's Eq. 2 with the
- * catalog's values.
+ * Energy is power times time (learn_power.c). Neither is ever read off the device: the catalog's
+ * numbers are what is expected before anything was measured.
  *
  * Invariants: a prediction is made, and its error noted, before the run that tests it is learned
  * from. Everything is bounded: shapes by kernel and in all; what comes beyond is predicted from
@@ -200,23 +200,21 @@ static double model_ms(const struct ws_mwp_kernel *load, const struct ws_gpu_spe
     return r.time_us / 1e3;
 }
 
-/* sBEET-mg, Eq. 2. */
-static double model_w(const struct ws_gpu_spec *gpu, const struct ws_learn_key *key, uint32_t n_sm)
-{
-    uint64_t active = WS_MIN((uint64_t)n_sm, product(key->grid));
-    return (gpu->static_mw + (double)active * gpu->dynamic_mw_per_sm +
-            (double)(gpu->n_sms - active) * gpu->idle_mw_per_sm) /
-           1e3;
-}
-
 /* ---- predictions ---- */
 
-/* Time on @n SMs by a line in 1 / SMs through two points. */
-static double line_ms(const struct ws_profile_point *p, const struct ws_profile_point *q,
-                      uint32_t n)
+/* The mean of the last runs. */
+static double recent_ms(const struct ws_learn_shape *s, const struct ws_profile_point *p)
 {
-    double x0 = 1.0 / p->n_sms, x1 = 1.0 / q->n_sms;
-    return q->time_mean_ms + (p->time_mean_ms - q->time_mean_ms) * (1.0 / n - x1) / (x0 - x1);
+    const struct ws_learn_point *now = ws_learn_point_at(s, p->n_sms);
+    return now && now->n_times ? now->ms : p->time_mean_ms;
+}
+
+/* Time on @n SMs by a line in 1 / SMs through two points. */
+static double line_ms(const struct ws_learn_shape *s, const struct ws_profile_point *p,
+                      const struct ws_profile_point *q, uint32_t n)
+{
+    double x0 = 1.0 / p->n_sms, x1 = 1.0 / q->n_sms, t0 = recent_ms(s, p), t1 = recent_ms(s, q);
+    return t1 + (t0 - t1) * (1.0 / n - x1) / (x0 - x1);
 }
 
 /* How time goes from @from to @to SMs as far as whole blocks go: by the most that an SM has to
@@ -237,13 +235,13 @@ static double scaled_ms(const struct ws_learn_shape *s, const struct ws_mwp_kern
         i++;
     if (i > 0 && i < n) {
         *ret_n = v[i - 1].n_runs + v[i].n_runs;
-        return line_ms(&v[i - 1], &v[i], n_sm);
+        return line_ms(s, &v[i - 1], &v[i], n_sm);
     }
     const struct ws_profile_point *from = i ? &v[n - 1] : &v[0];
-    double t = from->time_mean_ms, all = t * from->n_sms / n_sm, guess;
+    double t = recent_ms(s, from), all = t * from->n_sms / n_sm, guess;
     *ret_n = from->n_runs;
     if (n > 1) {
-        guess = i ? line_ms(&v[n - 2], from, n_sm) : line_ms(from, &v[1], n_sm);
+        guess = i ? line_ms(s, &v[n - 2], from, n_sm) : line_ms(s, from, &v[1], n_sm);
     } else {
         guess = t * blocks_ratio(product(s->key.grid), from->n_sms, n_sm);
         double ratio = load ? model_ms(load, gpu, n_sm) / model_ms(load, gpu, from->n_sms) : NAN;
@@ -251,20 +249,6 @@ static double scaled_ms(const struct ws_learn_shape *s, const struct ws_mwp_kern
             guess = sqrt(guess * t * ratio);
     }
     return fmin(fmax(guess, fmin(t, all)), fmax(t, all));
-}
-
-/* Of the point itself, or of the nearest by the catalog's differences. */
-static double power_w(const struct ws_learn_shape *s, const struct ws_gpu_spec *gpu,
-                      const struct ws_learn_key *key, uint32_t n_sm)
-{
-    double model = model_w(gpu, key, n_sm);
-    const struct ws_profile_point *best = NULL;
-    for (uint32_t i = 0; s && i < s->profile.n_points; i++) {
-        const struct ws_profile_point *q = &s->profile.points[i];
-        if (q->n_powers && (!best || labs((long)q->n_sms - n_sm) < labs((long)best->n_sms - n_sm)))
-            best = q;
-    }
-    return best ? fmax(best->power_w + model - model_w(gpu, key, best->n_sms), 0) : model;
 }
 
 static double error_of(const struct ws_learn *l, const struct ws_learn_known *k,
@@ -275,24 +259,37 @@ static double error_of(const struct ws_learn *l, const struct ws_learn_known *k,
 }
 
 struct guess {
-    double ms, w, raw_ms; /* raw_ms: what the model alone says; NAN: nothing */
+    double ms, raw_ms; /* raw_ms: what the model alone says; NAN: nothing */
+    struct ws_learn_watts watts;
     uint64_t n;
     enum ws_learn_basis basis;
 };
 
-static bool guess(const struct ws_learn *l, const struct ws_learn_known *k,
+static struct ws_learn_watts watts(struct ws_learn *l, const struct ws_learn_known *k,
+                                   const struct ws_learn_shape *s, const struct ws_learn_key *key,
+                                   const struct ws_gpu_spec *gpu, uint32_t n_sm)
+{
+    const struct ws_learn_gpu *g = k && k->gpu ? k->gpu : ws_learn_gpu_of(l, gpu);
+    enum ws_learn_class class = k && k->gpu ? k->class : ws_learn_class_of(key->kernel);
+    uint64_t n_blocks = product(key->grid);
+    if (g)
+        return ws_learn_watts_of(g, k, s, class, n_blocks, n_sm);
+    return (struct ws_learn_watts){gpu->static_mw / 1e3 + ws_learn_model_w(gpu, n_blocks, n_sm), 0};
+}
+
+static bool guess(struct ws_learn *l, const struct ws_learn_known *k,
                   const struct ws_learn_shape *s, const struct ws_learn_key *key,
                   const struct ws_gpu_spec *gpu, uint32_t n_sm, bool want_raw, struct guess *ret)
 {
     struct ws_mwp_kernel load;
     const struct ws_profile_point *q = s ? ws_profile_at(&s->profile, n_sm) : NULL;
     bool modelled = (!q || want_raw) && load_of(k, key, gpu, &load);
-    *ret = (struct guess){.raw_ms = NAN, .w = power_w(s, gpu, key, n_sm)};
+    *ret = (struct guess){.raw_ms = NAN, .watts = watts(l, k, s, key, gpu, n_sm)};
     if (modelled && (!s || !s->profile.n_points || want_raw))
         ret->raw_ms = model_ms(&load, gpu, n_sm);
     if (q) {
         ret->basis = WS_LEARN_MEASURED;
-        ret->ms = q->time_mean_ms;
+        ret->ms = recent_ms(s, q);
         ret->n = q->n_runs;
     } else if (s && s->profile.n_points) {
         ret->basis = WS_LEARN_SCALED;
@@ -336,11 +333,32 @@ int ws_learn_predict(struct ws_learn *l, const struct ws_learn_key *key,
     if (r)
         return r;
     *ret = (struct ws_prediction){.time_ns = (uint64_t)fmax(g.ms * NS_PER_MS + 0.5, 1),
-                                  .energy_uj = (uint64_t)(g.ms * g.w * 1e3 + 0.5),
+                                  .energy_uj = (uint64_t)(g.ms * g.watts.w * 1e3 + 0.5),
                                   .n = g.n,
                                   .basis = g.basis,
-                                  .error = error};
+                                  .error = error,
+                                  .energy_error =
+                                      hypot(error, sqrt(g.watts.var) / fmax(g.watts.w, 1e-9))};
     return 0;
+}
+
+void ws_learn_gpu_power(struct ws_learn *l, const struct ws_gpu_spec *gpu,
+                        struct ws_learn_gpu_power *ret)
+{
+    struct ws_learn_watts idle = {gpu->static_mw / 1e3, 0};
+    double off = 0, n = 0;
+    pthread_mutex_lock(&l->lock);
+    const struct ws_learn_gpu *g = ws_learn_gpu_of(l, gpu);
+    for (int i = 0; g && i < _WS_LEARN_CLASS_N; i++) {
+        off += g->classes[i].sum;
+        n += g->classes[i].n;
+    }
+    idle = g ? g->idle : idle;
+    pthread_mutex_unlock(&l->lock);
+    *ret = (struct ws_learn_gpu_power){.idle_w = idle.w,
+                                       .idle_error = sqrt(idle.var) / fmax(idle.w, 1e-9),
+                                       .idle_w_per_sm =
+                                           gpu->idle_mw_per_sm / 1e3 * exp(n > 0 ? off / n : 0)};
 }
 
 /* ---- learning ---- */
@@ -381,18 +399,38 @@ static void note_error(struct ws_learn *l, struct ws_learn_known *k, struct ws_l
     else
         ws_profile_add_error(&s->profile.time_error, g->ms, ms);
     if (!isnan(w) && g->basis != WS_LEARN_COLD)
-        ws_profile_add_error(&s->profile.power_error, g->w, w);
+        ws_profile_add_error(&s->profile.power_error, g->watts.w, w);
 }
 
-static void learn(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
-                  const struct ws_learn_run *run, uint32_t n_sm, bool alone)
+/* The mean of the last runs, and the power, if nothing else ran. */
+static void learn_point(struct ws_learn *l, struct ws_learn_shape *s, uint32_t n_sm, double ms,
+                        double w)
+{
+    struct ws_learn_point *p = ws_learn_point_at(s, n_sm);
+    if (!p || !s->known->gpu)
+        return;
+    p->n_times = WS_MIN(p->n_times + 1, (uint32_t)WS_LEARN_RECENT);
+    p->ms += (ms - p->ms) / p->n_times;
+    if (isnan(w))
+        return;
+    struct ws_learn_window alone = {.s = ms / 1e3,
+                                    .j = w * ms / 1e3,
+                                    .is_launch = true,
+                                    .n_parts = 1,
+                                    .parts = {{.shape = s, .n_sms = n_sm, .s = ms / 1e3}}};
+    ws_learn_window_take(l, s->known->gpu, &alone);
+}
+
+/* @s: NULL: there is no room for it. */
+static void learn(struct ws_learn *l, struct ws_learn_shape *s, const struct ws_learn_key *key,
+                  const struct ws_gpu_spec *gpu, const struct ws_learn_run *run, uint32_t n_sm,
+                  bool alone)
 {
     double ms = (double)(run->end_ns - run->start_ns) / NS_PER_MS,
            w = alone && run->alone_uj ? (double)run->alone_uj / ms / 1e3 : NAN;
     const struct ws_learn_kernel *code = key->kernel;
     const struct ws_run_counts executed = {run->counts.n_warp_insns, run->counts.n_global_accesses,
                                            run->counts.n_sectors, run->counts.n_barriers};
-    struct ws_learn_shape *s = shape_get(l, code->hash, gpu->name, key->grid, key->block);
     struct ws_learn_known *k = s ? s->known : known_find(l, code->hash, gpu->name);
     struct guess g;
     if (guess(l, k, s, key, gpu, n_sm, true, &g))
@@ -401,7 +439,7 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
         ws_log(WS_DEBUG,
                "learn: kernel=%s blocks=%" PRIu64 " sms=%u basis=%s predicted_ms=%g ms=%g "
                "predicted_w=%g w=%g model_ms=%g",
-               code->name, product(key->grid), n_sm, basis_name(g.basis), g.ms, ms, g.w, w,
+               code->name, product(key->grid), n_sm, basis_name(g.basis), g.ms, ms, g.watts.w, w,
                g.raw_ms);
     if (!k)
         return;
@@ -424,32 +462,50 @@ static void learn(struct ws_learn *l, const struct ws_learn_key *key, const stru
             ws_stat_add(&l->off, off);
         ws_stat_add(&k->off, off);
     }
-    if (!s || ws_profile_add_run(&s->profile, n_sm, ms, w))
+    if (!s || ws_profile_add_run(&s->profile, n_sm, ms, NAN))
         return;
+    learn_point(l, s, n_sm, ms, w);
     memcpy(s->profile.name, code->name, sizeof(s->profile.name));
     ws_list_remove(&s->recent);
     ws_list_append(&l->recent, &s->recent);
-    if (!s->dirty && l->writer) {
-        s->dirty = true;
-        ws_list_append(&l->dirty, &s->node);
-        ws_learn_writer_wake(l);
-    }
+    ws_learn_dirty(l, s);
 }
 
 void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
                   const struct ws_learn_run *run)
 {
     uint32_t n_sm = run->sms.n;
-    if (run->end_ns <= run->start_ns || check(key, gpu, &n_sm))
+    if (run->end_ns <= run->start_ns)
         return;
+    bool known = !check(key, gpu, &n_sm) && !run->other;
+    struct ws_learn_shape *s = NULL;
     pthread_mutex_lock(&l->lock);
+    if (known) {
+        s = shape_get(l, key->kernel->hash, gpu->name, key->grid, key->block);
+        if (s && !s->known->gpu) {
+            s->known->class = ws_learn_class_of(key->kernel);
+            s->known->gpu = ws_learn_gpu_of(l, gpu);
+        }
+        if (s && !ws_learn_point_get(s, n_sm))
+            s = NULL;
+    }
+    ws_learn_meter_ran(l, run, s, n_sm);
     enum beside beside = note_span(l, run, gpu->n_sms);
-    if (beside != ON_ITS_SMS && !run->other)
-        learn(l, key, gpu, run, n_sm, beside == ALONE);
+    if (beside != ON_ITS_SMS && known)
+        learn(l, s, key, gpu, run, n_sm, beside == ALONE);
     pthread_mutex_unlock(&l->lock);
 }
 
 /* ---- the store's side ---- */
+
+void ws_learn_dirty(struct ws_learn *l, struct ws_learn_shape *s)
+{
+    if (s->dirty || !l->writer)
+        return;
+    s->dirty = true;
+    ws_list_append(&l->dirty, &s->node);
+    ws_learn_writer_wake(l);
+}
 
 void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
 {
@@ -471,6 +527,8 @@ void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
         if (e->n && !k->squares[WS_LEARN_MEASURED].n)
             k->squares[WS_LEARN_MEASURED] =
                 (struct ws_stat){1, e->mean * e->mean + e->m2 / (double)e->n, 0};
+        for (uint32_t i = 0; i < s->profile.n_points; i++)
+            (void)ws_learn_point_get(s, s->profile.points[i].n_sms); /* without it: from the rest */
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -571,7 +629,13 @@ struct ws_learn *ws_learn_free(struct ws_learn *l)
     HASH_ITER (hh, l->shapes, s, next_shape) {
         HASH_DEL(l->shapes, s);
         ws_profile_deinit(&s->profile);
+        free(s->now);
         free(s);
+    }
+    struct ws_learn_gpu *g, *next_gpu;
+    HASH_ITER (hh, l->gpus, g, next_gpu) {
+        HASH_DEL(l->gpus, g);
+        free(g);
     }
     struct ws_learn_known *k, *next_known;
     HASH_ITER (hh, l->known, k, next_known) {

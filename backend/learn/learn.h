@@ -56,6 +56,8 @@ struct ws_prediction {
     /* relative, root mean square, of predictions on this basis so far: of this kernel, else of
      * all; 1: none was tested */
     double error;
+    /* Relative standard error of the energy: that of the time and that of the power together. */
+    double energy_error;
 };
 /**
  * ws_learn_predict() - how long a launch would take on @n_sm SMs of a GPU, and at what energy
@@ -88,6 +90,34 @@ struct ws_learn_run {
  * its power counts only if nothing else ran. O(1). One thread at a time. */
 void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
                   const struct ws_learn_run *run);
+
+/* ---- what a meter shows ---- */
+
+/* Of a kind of GPU, from readings, or as the catalog declares it. */
+struct ws_learn_gpu_power {
+    double idle_w;        /* nothing runs */
+    double idle_error;    /* its relative standard error */
+    double idle_w_per_sm; /* of an SM that is idle while others work */
+};
+/* Any thread. */
+void ws_learn_gpu_power(struct ws_learn *l, const struct ws_gpu_spec *gpu,
+                        struct ws_learn_gpu_power *ret);
+
+/* An operation was given to GPU @gpu (ws_device.index); and it has ended, after ws_learn_ran() if
+ * that is called. Return: a mark to be given back then. One thread at a time. */
+uint32_t ws_learn_submitted(struct ws_learn *l, uint32_t gpu);
+void ws_learn_ended(struct ws_learn *l, uint32_t gpu, uint32_t mark);
+
+struct ws_learn_reading {
+    uint64_t at_ns, energy_uj; /* device time; the GPU's counter then */
+    uint64_t update_ns;        /* the counter moves no more often; 0: it is always up to date */
+    bool other;                /* clocks or power were changed: what lies before tells nothing */
+};
+/* Somebody has looked at the counter. Launches that no device measures (ws_learn_run.alone_uj) are
+ * learned from what it gained. One thread at a time. Return: a window between two movements has
+ * ended. */
+bool ws_learn_read(struct ws_learn *l, uint32_t gpu, const struct ws_gpu_spec *spec,
+                   const struct ws_learn_reading *r);
 
 /* ---- to be shown ---- */
 struct ws_learn_shown {

@@ -279,7 +279,7 @@ int ws_server_turn(struct ws_server *s)
         ws_server_flush(s);
     more |= ws_clients_reap(s, s->messages.slice_ns);
     ws_messages_turn_ends(s);
-    int log_ms = ws_energy_log_turn(s->energy_log, s);
+    int log_ms = ws_timeout_sooner(ws_energy_log_turn(s->energy_log, s), ws_meters_turn(s));
     if (s->dispatch)
         gate_ms = ws_timeout_sooner(gate_ms, ws_dispatch_left_ms(s));
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;

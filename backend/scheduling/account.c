@@ -31,22 +31,28 @@ static void log_launch(const struct ws_command *j)
            j->kernel_name);
 }
 
-static void launch_learn(struct ws_command *j)
+void ws_account_learn(struct ws_command *j)
 {
     const struct ws_op *op = &j->op;
     const struct ws_device *d = j->stream->context->gpu->device;
-    struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
-    memcpy(key.grid, op->launch.grid, sizeof(key.grid));
-    memcpy(key.block, op->launch.block, sizeof(key.block));
-    struct ws_learn_run run = {.gpu = d->index,
-                               .start_ns = op->start_ns,
-                               .end_ns = op->end_ns,
-                               .alone_uj = op->alone_uj,
-                               .sms = op->launch.sms,
-                               .counts = op->counts,
-                               .other = op->error || op->preempted || j->relaunch || j->fused ||
-                                        d->clocked};
-    ws_learn_ran(j->client->server->learn, &key, &d->spec, &run);
+    struct ws_learn *l = j->client->server->learn;
+    if (!l)
+        return;
+    if (op->kind == WS_OPK_LAUNCH) {
+        struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
+        memcpy(key.grid, op->launch.grid, sizeof(key.grid));
+        memcpy(key.block, op->launch.block, sizeof(key.block));
+        struct ws_learn_run run = {.gpu = d->index,
+                                   .start_ns = op->start_ns,
+                                   .end_ns = op->end_ns,
+                                   .alone_uj = op->alone_uj,
+                                   .sms = op->launch.sms,
+                                   .counts = op->counts,
+                                   .other = op->error || op->preempted || j->relaunch || j->fused ||
+                                            d->clocked};
+        ws_learn_ran(l, &key, &d->spec, &run);
+    }
+    ws_learn_ended(l, d->index, j->meter_mark);
     if (op->preempted)
         j->learn = NULL; /* what is left of it is no measure either */
 }
@@ -56,10 +62,9 @@ void ws_account_op(struct ws_command *j)
     struct ws_client *c = j->client;
     struct ws_client_stats *t = &c->stats;
     const struct ws_op *op = &j->op;
+    ws_account_learn(j);
     if (op->kind == WS_OPK_LAUNCH) {
         t->n_kernels += !op->preempted;
-        if (j->learn)
-            launch_learn(j);
         if (WS_UNLIKELY(c->server->log_launches))
             log_launch(j);
     } else {

@@ -6,5 +6,7 @@
 
 struct ws_command;
 void ws_account_op(struct ws_command *j);
+/* What its end tells the learner: a part of that; alone, for a client that has been dropped. */
+void ws_account_learn(struct ws_command *j);
 
 #endif

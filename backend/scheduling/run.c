@@ -208,6 +208,7 @@ static void finished(struct ws_command *j)
     s->running = NULL;
     c->n_in_flight--;
     if (c->dropped) {
+        ws_account_learn(j);
         ws_dispatch_op_ended(j);
         ws_command_free(j);
         return;
