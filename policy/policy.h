@@ -60,6 +60,9 @@ struct ws_policy_cost {
     const double *power_w; /* measured power of the whole GPU by SM count; NULL: not measured */
     double h2d, d2h;       /* copies in and out */
     double dyn_w_per_sm;
+    /* Relative standard error of energies predicted from these numbers; 0: they are taken for
+     * exact. */
+    double energy_error;
     const struct ws_dvfs_task *dvfs;   /* NULL: clocks are not scaled */
     const struct ws_mwp_kernel *model; /* NULL: no model inputs */
     int n_blocks;                      /* of the kernel; 0: unknown */

@@ -13,6 +13,10 @@
  * the place of x (ws_sbeet_own_gpu()). The time of a move counts in the job's response, and its
  * energy in the price of a placement. The authors' jobs copy in all they need wherever they run.
  *
+ * Costs that come from meters have errors. A job leaves its idle GPU only for one that is cheaper by
+ * more than one standard error of what the two predictions differ by [ours]; with exact costs that
+ * is the authors' rule.
+ *
  * forms.shared_objects reproduces an error of the released program: all candidates are one object,
  * so the cheapest candidate runs with the configuration of the GPU that was looked at last. This
  * shows with three GPUs and more, and takes more energy. */
@@ -60,6 +64,21 @@ static bool take(struct ws_sbeet *p, const struct best *b, struct ws_sbeet_choic
     return true;
 }
 
+/* The square of the error of what @c is predicted to cost. */
+static double doubt(const struct ws_sbeet *p, int task, const struct ws_sbeet_config *c)
+{
+    const struct ws_policy_cost *cost = ws_sbeet_item(p, task, c->gpu)->cost;
+    struct ws_energy_kernel k = {.n_sm = cost->n_sm,
+                                 .wcet = cost->wcet,
+                                 .power_w = cost->power_w,
+                                 .dyn_w_per_sm = cost->dyn_w_per_sm};
+    int m = WS_MIN(c->n_sm, cost->n_sm);
+    double e = cost->energy_error > 0
+                   ? cost->energy_error * ws_energy_active_mj(&p->gpus[c->gpu].power, &k, m)
+                   : 0;
+    return e * e;
+}
+
 static bool own_gpu_idle(struct ws_sbeet *p, int task, double deadline, int x,
                          struct ws_sbeet_choice *ret)
 {
@@ -68,18 +87,33 @@ static bool own_gpu_idle(struct ws_sbeet *p, int task, double deadline, int x,
     c.c = ws_sbeet_configure(p, task, deadline, x, ws_sbeet_item(p, task, x)->m_opt, p->now);
     if (!ws_sbeet_feasible(p, &c.c))
         c.c = ws_sbeet_configure(p, task, deadline, x, p->gpus[x].limit, p->now);
-    offer(p, &b, &c, ws_sbeet_price(p, p->now, c.c.ge, &c.c), false);
+    double here = ws_sbeet_price(p, p->now, c.c.ge, &c.c), here_doubt = doubt(p, task, &c.c);
+    bool unsure = false;
+    offer(p, &b, &c, here, false);
     for (int i = 0; i < p->n_rank[task]; i++) {
         int k = p->rank[(size_t)task * (size_t)p->sys->n_gpus + (size_t)i];
         bool found, own;
         if (k == x || ws_sbeet_full(&p->gpus[k]) || ws_sbeet_idle(&p->gpus[k]))
             continue;
         ws_sbeet_on_gpu(p, task, deadline, k, &c, &found, &own);
-        if (found && c.c.fin <= deadline)
-            offer(p, &b, &c, ws_sbeet_price(p, p->now, c.c.fin, &c.c), own);
+        if (!found || c.c.fin > deadline)
+            continue;
+        double there = ws_sbeet_price(p, p->now, c.c.fin, &c.c),
+               error = sqrt(here_doubt + doubt(p, task, &c.c));
+        if (there < here && there >= here - error) {
+            unsure = true;
+            b.n++;
+            b.second = fmin(b.second, there);
+        } else {
+            offer(p, &b, &c, there, own);
+        }
     }
-    ret->reason =
-        b.choice.c.gpu == x ? "its GPU is idle" : "cheaper beside what runs than on its own GPU";
+    ret->reason = "its GPU is idle";
+    if (b.choice.c.gpu != x)
+        ret->reason = "cheaper beside what runs than on its own GPU";
+    else if (unsure)
+        ret->reason =
+            "its GPU is idle, and no other is cheaper by more than the predictions' error";
     return take(p, &b, ret);
 }
 

@@ -285,6 +285,7 @@ void ws_dispatch_op_ended(struct ws_command *j)
             g->part_done = ws_progress_part(op->launch.progress);
         else
             g->part_done = 0;
+        ws_dispatch_learn_launch(d, g, j);
     }
     g->energy_uj += op->energy_uj;
     if (g->n_in_flight)

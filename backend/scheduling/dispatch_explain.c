@@ -27,6 +27,8 @@ void ws_dispatch_note(struct ws_dispatch *d, const struct ws_gpu_job *g,
                                .n_sm = p->n_sm,
                                .end_ms = p->end > 0 ? p->end : NAN,
                                .energy_mj = p->energy};
+    if (p->gpu >= 0 && (uint32_t)p->gpu < d->server->n_gpus)
+        e->energy_error = g->task->history->energy_error[d->gpus[p->gpu].type];
     snprintf(e->task, sizeof(e->task), "%s", g->task->history->name);
     snprintf(e->why, sizeof(e->why), "%s", p->why);
     if (g->is_priced)
@@ -64,6 +66,8 @@ static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained
         fprintf(f, ", end predicted at %.3f ms", e->end_ms);
     if (!isnan(e->energy_mj))
         fprintf(f, ", %.3f mJ predicted", e->energy_mj);
+    if (e->energy_error > 0)
+        fprintf(f, ", energy of the task known to %.0f %%", 100 * e->energy_error);
     fprintf(f, "%s%s", e->why[0] ? ": " : "", e->why);
     moves(f, e);
     fputc('\n', f);

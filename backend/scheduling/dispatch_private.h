@@ -23,8 +23,11 @@ struct ws_task_history {
         [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
     double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
     double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
-    double cpu_ms, cpu_mj;             /* on the host's processor; 0: not known */
-    bool cpu_measured;                 /* cpu_mj is its own counters' */
+    /* Its power above idle, as a multiple of what the catalog has, and its relative standard error.
+     * 0: not predicted yet */
+    double power_factor[WS_GPU_MAX_TYPES], energy_error[WS_GPU_MAX_TYPES];
+    double cpu_ms, cpu_mj; /* on the host's processor; 0: not known */
+    bool cpu_measured;     /* cpu_mj is its own counters' */
     struct ws_dvfs_task dvfs[WS_GPU_MAX_TYPES];
     struct ws_policy_cost cost[WS_GPU_MAX_TYPES];
     bool costs_made; /* of all that is known */
@@ -76,6 +79,9 @@ struct ws_gpu_job {
     struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
     uint32_t n_blocks; /* of its largest launch */
+    /* Predicted for its launches when they had ended: with what was learned from them, and without
+     * what ran beside them. The error is in uJ. */
+    double learned_ns, learned_uj, learned_error_uj;
     /* dispatch_urge.c */
     uint32_t n_yields;         /* how often it was put aside */
     uint64_t waited_ns;        /* it has had its GPU, since it last began, while others waited */
@@ -92,6 +98,7 @@ struct ws_explained { /* a decision, for later questions */
     enum ws_decision_kind kind;
     int gpu, n_sm;
     double end_ms, energy_mj; /* predicted; NAN: not */
+    double energy_error;      /* relative standard error of what the task takes; 0: not known */
     char task[WS_TASK_NAME_BYTES], why[160];
     struct ws_policy_move moves[WS_EXPLAINED_MOVES];
     uint32_t n_moves; /* 0: not looked at */
@@ -190,6 +197,9 @@ void ws_gpu_task_free(struct ws_dispatch *d, struct ws_gpu_task *t);
 void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_command *j);
 /* Takes in what a finished job took. */
 void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g);
+/* A launch of the job has ended. */
+void ws_dispatch_learn_launch(struct ws_dispatch *d, struct ws_gpu_job *g,
+                              const struct ws_command *j);
 
 /* dispatch_check.c: between the policy and what is carried out */
 /* Why @p can't be carried out, as text that stays good; NULL: it can. @taken: the SMs given out so

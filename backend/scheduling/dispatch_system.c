@@ -10,7 +10,11 @@
  * waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs one by one;
  * that seen on another type of GPU, times the ratio of SMs' clocks; the configuration's wcet_ms;
  * FIRST_GUESS_MS. So a policy never meets a job of unknown cost, and the guess is replaced after
- * the first job. */
+ * the first job.
+ *
+ * Powers are what the learner has from the meters (learn/learn.h): the idle power of a type of GPU,
+ * and for each task how much its launches take above it, as a multiple of the catalog's. Both come
+ * with their errors. Only where nothing is learned (learn = off) the catalog's numbers stand. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +33,25 @@
 #define MEMORY_WATTS 0.1 /* gamma: the memory clock's part of the power of a busy GPU, likewise */
 #define NEWS         0.1 /* a cost that changes by less does not make the policy prepare again */
 
+static struct ws_learn_gpu_power power_of(const struct ws_dispatch *d,
+                                          const struct ws_gpu_spec *spec)
+{
+    struct ws_learn_gpu_power r = {.idle_w = spec->static_mw / 1e3,
+                                   .idle_w_per_sm = spec->idle_mw_per_sm / 1e3};
+    if (d->server->learn)
+        ws_learn_gpu_power(d->server->learn, spec, &r);
+    return r;
+}
+
+static void types_measure(struct ws_dispatch *d)
+{
+    for (uint32_t i = 0; i < d->server->n_gpus; i++) {
+        struct ws_learn_gpu_power p = power_of(d, &d->server->gpus[i].device->spec);
+        d->types[d->gpus[i].type].static_w = p.idle_w;
+        d->types[d->gpus[i].type].idle_w_per_sm = p.idle_w_per_sm;
+    }
+}
+
 int ws_dispatch_system_init(struct ws_dispatch *d)
 {
     struct ws_server *s = d->server;
@@ -41,8 +64,6 @@ int ws_dispatch_system_init(struct ws_dispatch *d)
             d->types[d->system.n_types++] = (struct ws_policy_gpu_type){
                 .name = spec->name,
                 .n_sm = (int)spec->n_sms,
-                .static_w = spec->static_mw / 1e3,
-                .idle_w_per_sm = spec->idle_mw_per_sm / 1e3,
                 .link_bytes_per_ms = (double)spec->copy_bytes_per_s / 1e3,
             };
         d->gpus[i] = (struct ws_policy_gpu){.type = type,
@@ -52,6 +73,7 @@ int ws_dispatch_system_init(struct ws_dispatch *d)
         d->gpu_states[i] =
             (struct ws_policy_gpu_state){.power = WS_GPU_ON, .volt = 1, .f_core = 1, .f_mem = 1};
     }
+    types_measure(d);
     d->cpu_type = -1;
     if (s->n_visible < s->n_gpus) /* not among those that policies deal out */
         d->cpu_type = --d->system.n_types;
@@ -181,6 +203,7 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
         for (uint32_t g = 0; g < d->server->n_gpus; g++)
             if (d->gpus[g].type == type)
                 dyn_w = d->server->gpus[g].device->spec.dynamic_mw_per_sm / 1e3;
+        dyn_w *= h->power_factor[type] > 0 ? h->power_factor[type] : 1;
         h->dvfs[type] = dvfs_of(&d->types[type], h->wcet_ms[type][n - 1], dyn_w);
         bool elsewhere = work->gpu[0] && strcmp(work->gpu, d->types[type].name);
         h->cost[type] =
@@ -189,6 +212,7 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
                                                                  : n,
                                     .wcet = h->wcet_ms[type],
                                     .dyn_w_per_sm = dyn_w,
+                                    .energy_error = h->energy_error[type],
                                     .dvfs = &h->dvfs[type],
                                     .n_blocks = (int)h->n_blocks};
     }
@@ -196,18 +220,51 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
     return 0;
 }
 
+/* What the power of a launch on @n_sm SMs is of the catalog's, above idle. */
+static double factor_of(const struct ws_dispatch *d, const struct ws_gpu_spec *spec, double w,
+                        uint64_t n_blocks, int n_sm)
+{
+    double active = (double)WS_MIN(n_blocks, (uint64_t)n_sm),
+           model =
+               (active * spec->dynamic_mw_per_sm + (spec->n_sms - active) * spec->idle_mw_per_sm) /
+               1e3;
+    return model > 0 ? fmax(w - power_of(d, spec).idle_w, 0) / model : 0;
+}
+
+void ws_dispatch_learn_launch(struct ws_dispatch *d, struct ws_gpu_job *g,
+                              const struct ws_command *j)
+{
+    const struct ws_op *op = &j->op;
+    struct ws_prediction p;
+    struct ws_learn_key key = {.kernel = j->learn, .shared_bytes = op->launch.shared_bytes};
+    if (!j->learn || !d->server->learn)
+        return;
+    memcpy(key.grid, op->launch.grid, sizeof(key.grid));
+    memcpy(key.block, op->launch.block, sizeof(key.block));
+    if (ws_learn_predict(d->server->learn, &key, &d->server->gpus[g->gpu].device->spec,
+                         (int)op->launch.sms.n, &p))
+        return;
+    g->learned_ns += (double)p.time_ns;
+    g->learned_uj += (double)p.energy_uj;
+    g->learned_error_uj += (double)p.energy_uj * p.energy_error;
+}
+
 /* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs
  * together: the loop waits for them, each takes up to half a us. from_seen() brings them to the
  * counts between. */
-static void foresee_on(struct ws_dispatch *d, double *ret_ms, const struct ws_learn_key *key,
-                       const struct ws_gpu_spec *spec)
+static void foresee_on(struct ws_dispatch *d, double *ret_ms, double *ret_factor, double *ret_error,
+                       const struct ws_learn_key *key, const struct ws_gpu_spec *spec)
 {
     int n_max = (int)spec->n_sms, n_points = WS_MAX(FORESEEN / WS_MAX(d->system.n_types, 1), 2);
     for (int k = 0, before = 0; k < n_points; k++) {
         int n = (int)lround(pow(n_max, (double)k / (n_points - 1)));
         struct ws_prediction p;
-        if (n > before && !ws_learn_predict(d->server->learn, key, spec, n, &p))
+        if (n > before && !ws_learn_predict(d->server->learn, key, spec, n, &p)) {
             ret_ms[n] = (double)p.time_ns / 1e6;
+            *ret_factor = factor_of(d, spec, (double)p.energy_uj * 1e3 / (double)p.time_ns,
+                                    (uint64_t)key->grid[0] * key->grid[1] * key->grid[2], n);
+            *ret_error = p.energy_error;
+        }
         before = n;
     }
 }
@@ -224,9 +281,10 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const stru
                                .shared_bytes = j->op.launch.shared_bytes};
     for (uint32_t gpu = 0; gpu < d->server->n_gpus; gpu++) {
         const struct ws_gpu_spec *spec = &d->server->gpus[gpu].device->spec;
-        double **ms = &h->cold_ms[d->gpus[gpu].type];
+        int type = d->gpus[gpu].type;
+        double **ms = &h->cold_ms[type];
         if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof(**ms))))
-            foresee_on(d, *ms, &key, spec);
+            foresee_on(d, *ms, &h->power_factor[type], &h->energy_error[type], &key, spec);
     }
     uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     h->n_blocks = (uint32_t)WS_MIN(n_blocks, INT32_MAX);
@@ -252,6 +310,13 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
     *seen = ms > before ? ms : before + FORGET * (ms - before);
     if (fabs(*seen - before) > NEWS * before || h->n_blocks != g->n_blocks)
         d->stale = true;
+    if (g->learned_ns > 0) {
+        double w = g->learned_uj * 1e3 / g->learned_ns, old = h->power_factor[type];
+        h->power_factor[type] =
+            factor_of(d, &d->server->gpus[g->gpu].device->spec, w, g->n_blocks, n);
+        h->energy_error[type] = g->learned_error_uj / g->learned_uj;
+        d->stale |= fabs(h->power_factor[type] - old) > NEWS * old;
+    }
     h->n_blocks = g->n_blocks;
     h->n_jobs++;
     h->costs_made = false;
@@ -387,6 +452,7 @@ int ws_dispatch_refresh(struct ws_dispatch *d)
     if (r)
         return r;
     int i = 0;
+    types_measure(d);
     d->template = (struct ws_policy_template){.tasks = d->template_tasks, .n_max = d->template_max};
     ws_list_for_each (l, &d->tasks) {
         struct ws_gpu_task *t = ws_list_entry(l, struct ws_gpu_task, node);

@@ -384,7 +384,8 @@ void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g)
             if (o->gpu != to && is_movable(d->named[k]))
                 add_copy(&m, &o->gpu->device->spec, spec, o->bytes);
         }
-        m.mj = m.ms * (spec->static_mw + (double)spec->n_sms * spec->idle_mw_per_sm) / 1e3;
+        const struct ws_policy_gpu_type *type = &d->types[d->gpus[i].type];
+        m.mj = m.ms * (type->static_w + (double)spec->n_sms * type->idle_w_per_sm);
         if (!m.here && (!leaves || !fits(x, to)))
             m.ms = m.mj = INFINITY;
         g->moves[i] = m;

@@ -245,6 +245,29 @@ static void migrates_beside(void **state)
     assert_int_equal(decide(w, 10)->gpu, 1);
 }
 
+/* The same, with costs that are known to an error only: it leaves its GPU if that is small against
+ * what it saves, and stays if it is not. */
+static void stays_if_unsure(void **state)
+{
+    struct world *w = *state;
+    add_task(w, 400, 48);
+    add_task(w, 1000, 480);
+    w->costs[0][0].energy_error = w->costs[0][1].energy_error = 0.1;
+    make(w, "sbeet-mg", NULL);
+    add_job(w, 1, 1000);
+    runs(w, 0, 0, 4, 18, 19);
+    add_job(w, 0, 200);
+    const struct ws_policy_decision *d = decide(w, 10);
+    assert_int_equal(d->gpu, 0);
+    assert_null(strstr(d->why, "error"));
+    /* 72 mJ on its own GPU and 156 mJ on the other one, each give or take three times that */
+    w->costs[0][0].energy_error = w->costs[0][1].energy_error = 3;
+    d = decide(w, 10);
+    assert_int_equal(d->gpu, 1);
+    assert_non_null(strstr(d->why, "predictions' error"));
+    assert_non_null(strstr(d->why, "next best of 2"));
+}
+
 /* Own GPU partly used: what is left of it, if in time and over soon after; else the job waits,
  * whatever is free elsewhere. */
 static void partly_used(void **state)
@@ -513,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(alg1, setup, teardown),
         cmocka_unit_test_setup_teardown(idle, setup, teardown),
         cmocka_unit_test_setup_teardown(migrates_beside, setup, teardown),
+        cmocka_unit_test_setup_teardown(stays_if_unsure, setup, teardown),
         cmocka_unit_test_setup_teardown(partly_used, setup, teardown),
         cmocka_unit_test_setup_teardown(full, setup, teardown),
         cmocka_unit_test_setup_teardown(coming_jobs, setup, teardown),
