@@ -7,7 +7,8 @@
  * "dynamic" is policy consolidate. "CPU" is the same work on the host's processor, all instances
  * at once, in the host's time. Kernels last in the paper's proportions (one second there is 25
  * us here), so times are compared as ratios. "simulated" is models/dispatch over the kernel's
- * time alone on the same GPU, with Eq. 2 for power. */
+ * time alone on the same GPU. Its power is what the meter showed of the same kernels one by one
+ * (one instance, and two in one launch); nothing is taken from the software GPU's own numbers. */
 #include "config.h"
 
 #include <errno.h>
@@ -62,6 +63,9 @@ struct live_study {
     struct ws_gpu_spec spec;
     int length[N_KINDS]; /* 0: not found out yet */
     struct mix_outcome alone[N_KINDS];
+    /* As the meter shows them: nothing runs; and above that, for a kernel alone, whatever the number
+     * of its SMs, and for each of them. */
+    double idle_w, rest_w[N_KINDS], sm_w[N_KINDS];
     struct ws_mix mix;
 };
 
@@ -143,13 +147,30 @@ static int run_mix(struct live_study *s, const struct live_part *parts, int n_pa
         ret->ms = l.last_ms - l.first_ms;
         ret->kernels_ms = l.after[0].busy_ms - l.before[0].busy_ms;
         ret->n_merged = l.after[0].n_merged - l.before[0].n_merged;
-        ret->mj = mode == CPU ? NAN : ws_live_energy_mj(&l, &s->spec, ret->ms);
+        ret->mj = mode == CPU ? NAN : ws_live_energy_mj(&l, ret->ms);
+        s->idle_w = l.before[0].power_w;
     }
     ws_live_stop(&l);
     return r ? -EIO : 0;
 }
 
 /* ---- how long kernels are ---- */
+
+/* Power above idle while a kernel runs, from one instance of a program and from two in one launch,
+ * which is on twice as many SMs. */
+static int find_power(struct live_study *s, enum program_kind k)
+{
+    struct live_part two = {k, 2};
+    struct mix_outcome b, *a = &s->alone[k];
+    int r = run_mix(s, &two, 1, MANUAL, &b);
+    if (r)
+        return r;
+    double one_w = (a->mj - s->idle_w * a->ms) / a->kernels_ms,
+           two_w = (b.mj - s->idle_w * b.ms) / b.kernels_ms;
+    s->sm_w[k] = (two_w - one_w) / kinds[k].blocks;
+    s->rest_w[k] = one_w - kinds[k].blocks * s->sm_w[k];
+    return 0;
+}
 
 /* The length with which one instance lasts as long as wanted, from two short runs; then its time
  * and energy alone. */
@@ -171,7 +192,8 @@ static int find_length(struct live_study *s, enum program_kind k)
     double each = WS_MAX((b.kernels_ms - a.kernels_ms) / (LONG - SHORT), 1e-5),
            wanted = kinds[k].paper_s * MS_PER_S;
     s->length[k] = WS_MAX((int)lround((wanted - a.kernels_ms) / each) + SHORT, 1);
-    return run_mix(s, &part, 1, ALONE, &s->alone[k]);
+    r = run_mix(s, &part, 1, ALONE, &s->alone[k]);
+    return r ? r : find_power(s, k);
 }
 
 /* ---- what the model says of the same mix ---- */
@@ -190,11 +212,20 @@ static int simulate(struct live_study *s, const struct live_part *parts, int n_p
     if (r)
         return r;
     const struct ws_block_schedule *d = &s->mix.dispatch;
-    double mw = s->spec.static_mw, idle = s->spec.idle_mw_per_sm;
+    double rest_w = 0;
+    for (int i = 0; i < n_parts; i++)
+        rest_w += s->rest_w[parts[i].kind] / n_parts;
     ret->ms = d->makespan;
-    ret->mj = d->makespan * (mw + idle * s->spec.n_sms) / 1e3;
-    for (uint32_t i = 0; i < d->n_sms; i++)
-        ret->mj += d->sms[i].finish * (s->spec.dynamic_mw_per_sm - idle) / 1e3;
+    ret->mj = d->makespan * (s->idle_w + rest_w);
+    for (uint32_t i = 0; i < d->n_sms; i++) { /* blocks on an SM take turns at its power */
+        double work = 0, w = 0;
+        for (uint32_t b = d->sms[i].first; b != WS_DISPATCH_NONE; b = d->blocks[b].next) {
+            double ms = d->blocks[b].end - d->blocks[b].start;
+            work += ms;
+            w += ms * s->sm_w[parts[d->blocks[b].kernel].kind];
+        }
+        ret->mj += work > 0 ? d->sms[i].finish * w / work : 0;
+    }
     return 0;
 }
 

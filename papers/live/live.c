@@ -235,6 +235,7 @@ int ws_live_counters(struct ws_live *l, struct ws_live_counters ret[WS_LIVE_GPUS
                                            .sm_busy_ms = (double)g->sm_busy_ns / 1e6,
                                            .energy_mj = (double)g->energy_uj / 1e3,
                                            .idle_mj = (double)g->idle_uj / 1e3,
+                                           .power_w = g->power_mw / 1e3,
                                            .n_kernels = g->n_kernels,
                                            .n_merged = m->status->n_merged};
     }
@@ -367,12 +368,12 @@ void ws_live_stop(struct ws_live *l)
     l->program = NULL;
 }
 
-double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms)
+double ws_live_energy_mj(const struct ws_live *l, double ms)
 {
     double mj = 0;
     for (int i = 0; i < l->n_gpus; i++) {
         double idle_ms = l->after[i].now_ms - l->before[i].now_ms - ms;
-        mj += l->after[i].energy_mj - l->before[i].energy_mj - specs[i].static_mw / 1e3 * idle_ms;
+        mj += l->after[i].energy_mj - l->before[i].energy_mj - l->before[i].power_w * idle_ms;
     }
     return mj;
 }

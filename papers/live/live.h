@@ -36,6 +36,7 @@ struct ws_live_program {
 struct ws_live_counters { /* of one GPU */
     double now_ms, busy_ms, sm_busy_ms, energy_mj;
     double idle_mj;               /* of energy_mj: while no work ran */
+    double power_w;               /* as the meter shows it now */
     uint64_t n_kernels, n_merged; /* merged: of all GPUs */
 };
 struct ws_live {
@@ -80,8 +81,8 @@ void ws_live_stop(struct ws_live *l);
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 
 /* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
- * The counters run until they are read; the static power (of @specs, [n_gpus]) after the window
- * is subtracted. */
-double ws_live_energy_mj(const struct ws_live *l, const struct ws_gpu_spec *specs, double ms);
+ * The counters run until they are read; what comes after the window is subtracted, at the power
+ * that the meters showed before the programs began, when nothing ran. */
+double ws_live_energy_mj(const struct ws_live *l, double ms);
 
 #endif

@@ -140,7 +140,7 @@ static int take_task(const struct ws_live_program *p, struct ws_live_task_result
 static int take_results(const struct ws_live *l, const struct ws_live_set *s,
                         struct ws_live_set_result *ret)
 {
-    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->specs, s->duration_ms)};
+    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->duration_ms)};
     for (int i = 0; i < s->n_tasks; i++) {
         if (take_task(&l->programs[i], &ret->tasks[i]))
             return -1;
