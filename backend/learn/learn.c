@@ -265,16 +265,17 @@ struct guess {
     enum ws_learn_basis basis;
 };
 
+/* @ms: of the launch, as it is predicted. */
 static struct ws_learn_watts watts(struct ws_learn *l, const struct ws_learn_known *k,
                                    const struct ws_learn_shape *s, const struct ws_learn_key *key,
-                                   const struct ws_gpu_spec *gpu, uint32_t n_sm)
+                                   const struct ws_gpu_spec *gpu, uint32_t n_sm, double ms)
 {
     const struct ws_learn_gpu *g = k && k->gpu ? k->gpu : ws_learn_gpu_of(l, gpu);
     enum ws_learn_class class = k && k->gpu ? k->class : ws_learn_class_of(key->kernel);
-    uint64_t n_blocks = product(key->grid);
-    if (g)
-        return ws_learn_watts_of(g, k, s, class, n_blocks, n_sm);
-    return (struct ws_learn_watts){gpu->static_mw / 1e3 + ws_learn_model_w(gpu, n_blocks, n_sm), 0};
+    if (!g) /* no memory for it */
+        return (struct ws_learn_watts){gpu->static_mw / 1e3, 0};
+    struct ws_learn_load load = {product(key->grid), s ? s->own_j : ws_learn_own_j(g, key), ms};
+    return ws_learn_watts_of(g, k, s, class, &load, n_sm);
 }
 
 static bool guess(struct ws_learn *l, const struct ws_learn_known *k,
@@ -284,7 +285,7 @@ static bool guess(struct ws_learn *l, const struct ws_learn_known *k,
     struct ws_mwp_kernel load;
     const struct ws_profile_point *q = s ? ws_profile_at(&s->profile, n_sm) : NULL;
     bool modelled = (!q || want_raw) && load_of(k, key, gpu, &load);
-    *ret = (struct guess){.raw_ms = NAN, .watts = watts(l, k, s, key, gpu, n_sm)};
+    *ret = (struct guess){.raw_ms = NAN};
     if (modelled && (!s || !s->profile.n_points || want_raw))
         ret->raw_ms = model_ms(&load, gpu, n_sm);
     if (q) {
@@ -302,6 +303,7 @@ static bool guess(struct ws_learn *l, const struct ws_learn_known *k,
         ret->basis = WS_LEARN_COLD;
         ret->ms = ret->raw_ms * (l->off.n >= FEW_KERNELS ? exp(l->off.mean) : 1);
     }
+    ret->watts = watts(l, k, s, key, gpu, n_sm, ret->ms);
     return ret->ms > 0 && ret->ms < 1e12;
 }
 
@@ -486,6 +488,8 @@ void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const stru
             s->known->class = ws_learn_class_of(key->kernel);
             s->known->gpu = ws_learn_gpu_of(l, gpu);
         }
+        if (s && s->known->gpu && !(s->own_j > 0))
+            s->own_j = ws_learn_own_j(s->known->gpu, key);
         if (s && !ws_learn_point_get(s, n_sm))
             s = NULL;
     }

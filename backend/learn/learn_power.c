@@ -7,7 +7,8 @@
  *   points of the same shape   above idle power, in the proportion that the catalog's model gives
  *   the kernel's other shapes  the catalog's model, times how far it was off for them
  *   kernels of its class       the same; a class is what most of a kernel's instructions do
- *   the catalog's model        with what is declared there: Eq. 2 of sBEET-mg
+ *   the catalog's model        of what the text executes (models/event_power.h), where the
+ *                              catalog has one; else what it declares: Eq. 2 of sBEET-mg
  *
  * Logarithms of (measured / model) are taken to be normal at each level, so each level is the next
  * one's expectation, weighed by how many were measured and how far they are apart. The model is the
@@ -32,7 +33,8 @@
 #include "base/alloc.h"
 
 /* Relative standard errors. */
-#define DECLARED  0.40 /* of the catalog's power above idle */
+#define DECLARED  0.40 /* of the catalog's power above idle, declared, */
+#define FITTED    0.35 /* or fitted: most of this is that a text is not what runs */
 #define IDLE      0.30 /* of its idle power */
 #define KERNELS   0.25 /* between kernels of a class, */
 #define SHAPES    0.15 /* shapes of a kernel, */
@@ -45,7 +47,10 @@
 #define STORED    0.05 /* of a power that comes from the store */
 #define SURPRISE  9.0  /* squared standard deviations */
 #define COUNTER_J 0.001
+#define MISSES    0.5 /* of the sectors that a cache is asked for, as long as nobody counted */
 #define SLACK     0.8 /* of the two ends of a window together: sqrt(2/3) */
+
+enum { WARP = 32, SECTORS = 4 };
 
 static double square(double x)
 {
@@ -80,17 +85,50 @@ struct ws_learn_gpu *ws_learn_gpu_of(struct ws_learn *l, const struct ws_gpu_spe
         return g;
     memcpy(g->name, spec->name, sizeof(spec->name));
     g->spec = *spec;
-    g->idle = (struct ws_learn_watts){spec->static_mw / 1e3, square(IDLE * spec->static_mw / 1e3)};
+    ws_fitted_of(spec, &g->fitted);
+    const double *w = g->fitted.power.w;
+    double idle_w =
+        g->fitted.has_power
+            ? w[WS_EVENT_POWER_STATIC] + w[WS_EVENT_POWER_MEMORY_CLOCK] + w[WS_EVENT_POWER_CLOCK]
+            : spec->static_mw / 1e3;
+    g->idle = (struct ws_learn_watts){idle_w, square(IDLE * idle_w)};
     HASH_ADD_STR(l->gpus, name, g);
     return g;
 }
 
-double ws_learn_model_w(const struct ws_gpu_spec *gpu, uint64_t n_blocks, uint32_t n_sm)
+double ws_learn_own_j(const struct ws_learn_gpu *g, const struct ws_learn_key *key)
 {
-    uint64_t active = WS_MIN((uint64_t)n_sm, n_blocks);
-    return ((double)active * gpu->dynamic_mw_per_sm +
-            (double)(gpu->n_sms - active) * gpu->idle_mw_per_sm) /
-           1e3;
+    const struct ws_ptx_counts *c = &key->kernel->counts;
+    if (!g->fitted.has_power || !key->kernel->counted)
+        return 0;
+    const double *mix = c->mix, *e = g->fitted.power.w;
+    double threads = (double)key->block[0] * key->block[1] * key->block[2], blocks = 1;
+    for (int d = 0; d < 3; d++)
+        blocks *= key->grid[d];
+    double warps = ceil(threads / WARP), sectors = c->coal * SECTORS + c->uncoal * c->uncoal_per_mw,
+           shared = fmax(mix[WS_MIX_LDST] - c->coal - c->uncoal, 0);
+    double of_thread = (mix[WS_MIX_INT] + mix[WS_MIX_MOVE]) * e[WS_EVENT_POWER_INT] +
+                       (mix[WS_MIX_FP32] + mix[WS_MIX_FP16]) * e[WS_EVENT_POWER_FP32] +
+                       mix[WS_MIX_FP64] * e[WS_EVENT_POWER_FP64] +
+                       mix[WS_MIX_SFU] * e[WS_EVENT_POWER_SFU],
+           of_warp = c->total * e[WS_EVENT_POWER_ISSUE] + shared * e[WS_EVENT_POWER_SHARED] +
+                     sectors * (e[WS_EVENT_POWER_L1] + MISSES * e[WS_EVENT_POWER_L2] +
+                                MISSES * MISSES * e[WS_EVENT_POWER_DRAM]);
+    return blocks * (threads * of_thread + warps * of_warp) * 1e-9;
+}
+
+/* Power above idle by the catalog's model: the fitted one (models/event_power.h), or Eq. 2 of
+ * sBEET-mg. */
+static double model_w(const struct ws_learn_gpu *g, const struct ws_learn_load *load, uint32_t n_sm)
+{
+    const struct ws_gpu_spec *gpu = &g->spec;
+    double active = (double)WS_MIN((uint64_t)n_sm, load->n_blocks);
+    if (load->own_j > 0 && load->ms > 0) {
+        const double *w = g->fitted.power.w;
+        return (w[WS_EVENT_POWER_ACTIVE] + w[WS_EVENT_POWER_BUSY]) * active / gpu->n_sms +
+               load->own_j / (load->ms / 1e3);
+    }
+    return (active * gpu->dynamic_mw_per_sm + (gpu->n_sms - active) * gpu->idle_mw_per_sm) / 1e3;
 }
 
 /* Adds @n observations with mean @mean, each off by @spread, to what is expected of a logarithm; and
@@ -107,15 +145,15 @@ static struct ws_learn_watts observed(struct ws_learn_watts before, double n, do
 
 /* Power above idle from the model. */
 static struct ws_learn_watts modelled(const struct ws_learn_gpu *g, const struct ws_learn_known *k,
-                                      enum ws_learn_class class, double model_w)
+                                      enum ws_learn_class class, double expected_w)
 {
-    struct ws_learn_watts log_off = {0, square(DECLARED)};
+    struct ws_learn_watts log_off = {0, square(g->fitted.has_power ? FITTED : DECLARED)};
     const struct ws_learn_rating *c = &g->classes[class];
     log_off = observed(log_off, c->n, c->n ? c->sum / c->n : 0, KERNELS);
     if (k)
         log_off =
             observed(log_off, k->rating.n, k->rating.n ? k->rating.sum / k->rating.n : 0, SHAPES);
-    double w = model_w * exp(log_off.w);
+    double w = expected_w * exp(log_off.w);
     return (struct ws_learn_watts){w, square(w) * log_off.var};
 }
 
@@ -128,8 +166,8 @@ static struct ws_learn_watts sum(struct ws_learn_watts a, struct ws_learn_watts 
  * goes. */
 static struct ws_learn_watts from_points(const struct ws_learn_gpu *g,
                                          const struct ws_learn_point *low,
-                                         const struct ws_learn_point *high, uint64_t n_blocks,
-                                         uint32_t n_sm)
+                                         const struct ws_learn_point *high,
+                                         const struct ws_learn_load *load, uint32_t n_sm)
 {
     if (low && high) {
         double part = (double)(n_sm - low->n_sms) / (high->n_sms - low->n_sms);
@@ -137,8 +175,9 @@ static struct ws_learn_watts from_points(const struct ws_learn_gpu *g,
                                        fmax(low->watts.var, high->watts.var)};
     }
     const struct ws_learn_point *q = low ? low : high;
-    double from_w = ws_learn_model_w(&g->spec, n_blocks, q->n_sms),
-           ratio = from_w > 0 ? ws_learn_model_w(&g->spec, n_blocks, n_sm) / from_w : 1,
+    struct ws_learn_load from = {load->n_blocks, load->ms > 0 ? load->own_j : 0, q->ms};
+    double from_w = model_w(g, &from, q->n_sms),
+           ratio = from_w > 0 ? model_w(g, load, n_sm) / from_w : 1,
            w = fmax(q->watts.w - g->idle.w, 0) * ratio, steps = fabs(log2((double)n_sm / q->n_sms));
     struct ws_learn_watts above = {w, q->watts.var * square(ratio) + square(w * DOUBLING * steps)};
     return (struct ws_learn_watts){g->idle.w + above.w, above.var};
@@ -147,7 +186,7 @@ static struct ws_learn_watts from_points(const struct ws_learn_gpu *g,
 struct ws_learn_watts ws_learn_watts_of(const struct ws_learn_gpu *g,
                                         const struct ws_learn_known *k,
                                         const struct ws_learn_shape *s, enum ws_learn_class class,
-                                        uint64_t n_blocks, uint32_t n_sm)
+                                        const struct ws_learn_load *load, uint32_t n_sm)
 {
     const struct ws_learn_point *low = NULL, *high = NULL;
     for (uint32_t i = 0; s && i < s->n_now; i++) {
@@ -161,9 +200,9 @@ struct ws_learn_watts ws_learn_watts_of(const struct ws_learn_gpu *g,
         else if (!high)
             high = q;
     }
-    double model_w = ws_learn_model_w(&g->spec, n_blocks, n_sm);
-    struct ws_learn_watts r = low || high ? from_points(g, low, high, n_blocks, n_sm)
-                                          : sum(g->idle, modelled(g, k, class, model_w));
+    struct ws_learn_watts r = low || high
+                                  ? from_points(g, low, high, load, n_sm)
+                                  : sum(g->idle, modelled(g, k, class, model_w(g, load, n_sm)));
     r.w = fmax(r.w, g->idle.w);
     return r;
 }
@@ -207,11 +246,11 @@ static void rate(struct ws_learn_gpu *g, struct ws_learn_shape *s, struct ws_lea
 {
     struct ws_learn_known *k = s->known;
     struct ws_learn_rating *class = &g->classes[k->class];
-    double above = p->watts.w - g->idle.w,
-           model_w = ws_learn_model_w(&g->spec, ws_learn_blocks(s), p->n_sms);
-    if (!(above > 0) || !(model_w > 0) || p->watts.var > square(SURE * above))
+    struct ws_learn_load load = {ws_learn_blocks(s), s->own_j, p->ms};
+    double above = p->watts.w - g->idle.w, expected = model_w(g, &load, p->n_sms);
+    if (!(above > 0) || !(expected > 0) || p->watts.var > square(SURE * above))
         return;
-    double off = log(above / model_w), before = k->rating.n ? k->rating.sum / k->rating.n : 0;
+    double off = log(above / expected), before = k->rating.n ? k->rating.sum / k->rating.n : 0;
     class->n += !k->rating.n;
     k->rating.n += !p->rated;
     k->rating.sum += off - p->off;
@@ -234,6 +273,15 @@ static void keep(struct ws_learn *l, struct ws_learn_shape *s, const struct ws_l
         ws_learn_dirty(l, s);
 }
 
+static struct ws_learn_watts unmeasured(const struct ws_learn_gpu *g,
+                                        const struct ws_learn_part *part,
+                                        const struct ws_learn_point *p)
+{
+    const struct ws_learn_shape *s = part->shape;
+    struct ws_learn_load load = {ws_learn_blocks(s), s->own_j, p->ms};
+    return ws_learn_watts_of(g, s->known, s, s->known->class, &load, part->n_sms);
+}
+
 void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_learn_window *w)
 {
     double noise = w->is_launch ? LAUNCH : COUNTER, busy_s = 0, expected, var = 0;
@@ -247,9 +295,7 @@ void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_
         else if (w->is_launch) /* the first that was measured by itself: nothing was known */
             p[i]->watts = (struct ws_learn_watts){w->j / w->s, square(1e3 * w->j / w->s)};
         else
-            p[i]->watts =
-                ws_learn_watts_of(g, part->shape->known, part->shape, part->shape->known->class,
-                                  ws_learn_blocks(part->shape), part->n_sms);
+            p[i]->watts = unmeasured(g, part, p[i]);
     }
     double idle_s = w->s - busy_s, side_s = fmax(-idle_s, 0);
     bool shows_idle = idle_s > 0.05 * w->s;

@@ -9,6 +9,7 @@
 #include <uthash.h>
 #include "backend/learn/learn.h"
 #include "base/list.h"
+#include "device/fitted.h"
 #include "models/mwp_cwp.h"
 #include "ptx/analysis/count.h"
 
@@ -54,6 +55,7 @@ enum ws_learn_class {
 struct ws_learn_gpu { /* one kind */
     char name[WS_PROFILE_GPU_BYTES];
     struct ws_gpu_spec spec; /* as the catalog has it, which may be wrong */
+    struct ws_fitted fitted; /* …the same */
     struct ws_learn_watts idle;
     struct ws_learn_rating classes[_WS_LEARN_CLASS_N]; /* of kernels */
     UT_hash_handle hh;
@@ -93,6 +95,7 @@ struct ws_learn_shape {
     struct ws_learn_shape_key key;
     struct ws_learn_known *known;
     struct ws_profile profile;
+    double own_j; /* by the catalog's model, for what a launch executes */
     uint32_t n_now;
     struct ws_learn_point *now; /* by n_sms; owned */
     size_t cap_now;
@@ -167,13 +170,20 @@ uint32_t ws_learn_take_dirty(struct ws_learn *l, struct ws_profile *ret, uint32_
 enum ws_learn_class ws_learn_class_of(const struct ws_learn_kernel *k);
 /* NULL: out of memory. */
 struct ws_learn_gpu *ws_learn_gpu_of(struct ws_learn *l, const struct ws_gpu_spec *spec);
-/* Power above idle by the catalog's model (sBEET-mg, Eq. 2). */
-double ws_learn_model_w(const struct ws_gpu_spec *gpu, uint64_t n_blocks, uint32_t n_sm);
+/* A launch, for the catalog's model. */
+struct ws_learn_load {
+    uint64_t n_blocks;
+    double own_j; /* ws_learn_own_j() */
+    double ms;    /* on as many SMs as are asked for; 0: not known */
+};
+/* The energy of what a launch executes, by its text. 0: the catalog has no fitted model, or the
+ * text was not counted. */
+double ws_learn_own_j(const struct ws_learn_gpu *g, const struct ws_learn_key *key);
 /* Power of the whole GPU while a shape of kernel @k runs on @n_sm SMs. @s, @k: NULL: not known. */
 struct ws_learn_watts ws_learn_watts_of(const struct ws_learn_gpu *g,
                                         const struct ws_learn_known *k,
                                         const struct ws_learn_shape *s, enum ws_learn_class class,
-                                        uint64_t n_blocks, uint32_t n_sm);
+                                        const struct ws_learn_load *load, uint32_t n_sm);
 static inline uint64_t ws_learn_blocks(const struct ws_learn_shape *s)
 {
     return (uint64_t)s->key.grid[0] * s->key.grid[1] * s->key.grid[2];

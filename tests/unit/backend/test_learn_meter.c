@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/learn/learn.h"
 #include "base/clock.h"
@@ -248,6 +249,24 @@ static void side_by_side(void **state)
     NEAR(g.idle_w, 30, 0.05);
 }
 
+/* A catalog with a fitted model: before anything ran, the power is that of what the text executes:
+ * 460 blocks of 4 warps load and store 4 sectors each, at 1 nJ. */
+static void begins_with_the_fitted_model(void **state)
+{
+    struct fixture *x = *state;
+    struct ws_gpu_spec fitted = told;
+    struct ws_prediction p;
+    struct ws_learn_key key = {
+        .kernel = ws_learn_code_kernel(x->code, 0), .grid = {460, 1, 1}, .block = {128, 1, 1}};
+    strcpy(fitted.name, "fitted");
+    fitted.power_static_mw = 20000;
+    fitted.power_active_mw = 10000;
+    fitted.energy_l1_fj = 1000000;
+    assert_int_equal(ws_learn_predict(x->l, &key, &fitted, 0, &p), 0);
+    double uj = 30 * (double)p.time_ns / 1e3 + 460 * 4 * 8 * 1e-3;
+    assert_true(fabs((double)p.energy_uj - uj) <= 1);
+}
+
 /* From one number of SMs to another, and to a kernel that never ran: the catalog's model, as far as
  * it was off here. Both are less sure than what was measured. */
 static void says_something_of_others(void **state)
@@ -308,6 +327,7 @@ int main(int argc, char **argv)
                                        T(follows_a_change),
                                        T(tells_kernels_apart),
                                        T(side_by_side),
+                                       T(begins_with_the_fitted_model),
                                        T(says_something_of_others),
                                        T(waits_for_launches),
                                        T(spoilt)};
