@@ -41,6 +41,11 @@ tests_unit_device_test_draw_SOURCES = tests/unit/device/test_draw.c
 tests_unit_device_test_draw_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 tests_unit_device_test_draw_LDADD = $(DEVICE_LDADD)
 
+check_PROGRAMS += tests/unit/device/test_shares
+tests_unit_device_test_shares_SOURCES = tests/unit/device/test_shares.c
+tests_unit_device_test_shares_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_shares
+
 check_PROGRAMS += tests/unit/device/test_readings
 tests_unit_device_test_readings_SOURCES = tests/unit/device/test_readings.c tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h tests/unit/device/exec_double.c
 tests_unit_device_test_readings_LDADD = $(DEVICE_LDADD)

@@ -227,6 +227,7 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
         return;
     }
     f->load = (struct ws_meter_load){.start_ns = f->reserved.start_ns,
+                                     .owner = f->op->space ? ws_space_id(f->op->space) : 0,
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
                                      .dynamic_mw_per_sm = dynamic_mw_per_sm};

@@ -3,9 +3,10 @@
  *
  * What an operation uses is known before it starts. So when a moment comes, its power is known; it
  * is integrated and shared out, and does not change afterwards. While kernels run it is Eq. 2
- * (power.h), shared by the number of their SMs, and what each adds of its own, which it pays alone.
- * While copies run alone it is static power, shared
- * equally. While nothing runs it is static power that no operation is charged for (idle).
+ * (power.h) and what each adds of its own, which it pays alone; while copies run alone it is static
+ * power. Static power is shared equally by all owners of what runs, what idle SMs take by all that
+ * run kernels, and what an SM at work takes more than an idle one by the operations on it. That is
+ * the Shapley value. While nothing runs it is static power that no operation is charged for (idle).
  *
  * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
  * may turn out to have run in the past. For that part it is charged the energy of its SMs and its own,
@@ -39,8 +40,8 @@ struct ws_meter {
 struct moment {
     struct ws_sm_set sms;
     uint32_t n_loads;
-    uint64_t sum_sms, next_ns; /* when it changes */
-    uint64_t mw, own_mw;       /* own_mw: what the loads add of their own, of it */
+    uint64_t next_ns;    /* when it changes */
+    uint64_t mw, own_mw; /* own_mw: what the loads add of their own, of it */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
@@ -87,7 +88,6 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
             continue;
         ret->next_ns = WS_MIN(ret->next_ns, l->end_ns);
         ret->n_loads++;
-        ret->sum_sms += l->sms.n;
         ret->own_mw += l->own_mw;
         ws_sm_set_join(&ret->sms, &l->sms);
         if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
@@ -96,17 +96,75 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
     ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) + ret->own_mw : 0;
 }
 
+/* Operations of one owner count as one in what does not depend on SMs. */
+struct company {
+    uint32_t n_owners, n_with_kernels; /* who run anything, or kernels */
+    uint16_t users[WS_SM_MAX];         /* operations on each SM */
+};
+
+/* Whether @l is the first of its owner's that run, of those with kernels if @kernels. */
+static bool is_first(const struct ws_meter *m, const struct ws_meter_load *l, uint64_t at_ns,
+                     bool kernels)
+{
+    ws_list_for_each (it, &m->loads) {
+        const struct ws_meter_load *o = ws_list_entry(it, struct ws_meter_load, link);
+        if (o->owner == l->owner && runs(o, at_ns) && (!kernels || o->sms.n))
+            return o == l;
+    }
+    return false;
+}
+
+static void meet(const struct ws_meter *m, uint64_t at_ns, struct company *ret)
+{
+    *ret = (struct company){0};
+    ws_list_for_each (it, &m->loads) {
+        const struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
+        if (!runs(l, at_ns))
+            continue;
+        ret->n_owners += is_first(m, l, at_ns, false);
+        ret->n_with_kernels += l->sms.n && is_first(m, l, at_ns, true);
+        for (uint32_t sm = 0; sm < m->spec.n_sms && l->sms.n; sm++)
+            ret->users[sm] += ws_sm_set_has(&l->sms, sm);
+    }
+}
+
+/* How much of the SMs' power is @l's, in parts of SM_UNIT for each SM. */
+#define SM_UNIT UINT64_C(720720) /* that 1 to 16 users share without a rest */
+static uint64_t sm_parts(const struct ws_meter *m, const struct company *c,
+                         const struct ws_meter_load *l)
+{
+    uint64_t sum = 0;
+    for (uint32_t sm = 0; sm < m->spec.n_sms && l->sms.n; sm++)
+        if (ws_sm_set_has(&l->sms, sm))
+            sum += SM_UNIT / c->users[sm];
+    return sum;
+}
+
+/* Shares out what @ns of the moment took: the Shapley value of its power. An owner's share is what
+ * it adds to what others take, on average over all orders in which they may have come. */
 static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, uint64_t ns)
 {
     unsigned __int128 pj = (unsigned __int128)(w->mw - w->own_mw) * ns, rest = pj;
-    uint64_t sum = w->sum_sms ? w->sum_sms : w->n_loads;
+    unsigned __int128 awake = WS_MIN((unsigned __int128)m->spec.static_mw * ns, pj), idle = 0;
+    struct company c = {0};
+    if (w->sms.n)
+        idle = WS_MIN((unsigned __int128)m->spec.n_sms * m->spec.idle_mw_per_sm * ns, pj - awake);
+    if (w->n_loads > 1)
+        meet(m, at_ns, &c);
     ws_list_for_each (it, &m->loads) {
         struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
         if (!runs(l, at_ns))
             continue;
-        unsigned __int128 share = pj * (w->sum_sms ? l->sms.n : 1) / sum;
+        unsigned __int128 share = pj;
+        if (w->n_loads > 1) {
+            l->shared = true;
+            share = is_first(m, l, at_ns, false) ? awake / c.n_owners : 0;
+            if (l->sms.n && is_first(m, l, at_ns, true))
+                share += idle / c.n_with_kernels;
+            if (l->sms.n)
+                share += (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * w->sms.n);
+        }
         l->pj += share + (unsigned __int128)l->own_mw * ns;
-        l->shared |= w->n_loads > 1;
         rest -= share;
     }
     m->rounded_pj += rest;

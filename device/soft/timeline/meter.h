@@ -12,6 +12,7 @@
 struct ws_meter_load {
     struct ws_list link;
     uint64_t start_ns, end_ns;
+    uint64_t owner;             /* whose it is: ws_space_id() */
     struct ws_sm_set sms;       /* empty for a copy */
     uint32_t dynamic_mw_per_sm; /* as the clocks were */
     uint32_t own_mw;            /* that it adds whatever its SMs add, and pays alone */

@@ -242,12 +242,14 @@ static void test_meter_charges_own(void **state)
     struct ws_gpu_spec spec = f->spec;
     ws_power_at(&f->fitted, &(struct ws_power_clocks){1, 1, 1}, &spec);
     assert_int_equal(ws_meter_new(&m, &spec, &(struct ws_device_options){0}, 0), 0);
-    struct ws_meter_load a = {.start_ns = 0,
+    struct ws_meter_load a = {.owner = 1,
+                              .start_ns = 0,
                               .end_ns = 2000000,
                               .dynamic_mw_per_sm = 100,
                               .sms = {.n = 1, .bits = {1}},
                               .own_mw = 5000};
-    struct ws_meter_load b = {.start_ns = 1000000,
+    struct ws_meter_load b = {.owner = 2,
+                              .start_ns = 1000000,
                               .end_ns = 3000000,
                               .dynamic_mw_per_sm = 100,
                               .sms = {.n = 1, .bits = {1}}};
