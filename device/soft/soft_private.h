@@ -50,9 +50,15 @@ struct ws_dinstance {
     uint64_t *var_va;
 };
 
-/* What a launch of these units draws of its own, at the clocks of now. */
-void ws_soft_draw(struct ws_soft *d, const struct ws_need *need, uint32_t blocks_per_sm,
-                  const struct ws_unit *units, uint32_t n_units, struct ws_draw *ret);
+/* What a launch's units cost, the part of their bytes that gets past L2, and what they draw, at the
+ * clocks of now. @spec: as the timeline has it. */
+struct ws_priced {
+    double dram_share;
+    struct ws_draw draw;
+};
+void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const struct ws_space *space,
+                   const struct ws_fit *fit, const struct ws_unit *units, uint32_t n_units,
+                   struct ws_cost *ret_costs, struct ws_priced *ret);
 
 /* Ends an operation: counters, then op->done. No locks held. */
 void ws_soft_done(struct ws_soft *d, struct ws_op *op);

@@ -260,9 +260,8 @@ static void run_price(struct ws_run *r, uint32_t n_units)
         ws_timing_spec(d->timing, &changed);
         spec = &changed;
     }
-    double bytes = ws_units_cost(spec, r->fit.need.warps, r->units, n_units, r->costs);
-    struct ws_draw draw;
-    ws_soft_draw(d, &r->fit.need, r->fit.blocks_per_sm, r->units, n_units, &draw);
+    struct ws_priced priced;
+    ws_soft_price(d, spec, op->space, &r->fit, r->units, n_units, r->costs, &priced);
     struct ws_timing_kernel k = {
         /* an account that will be used again: what it has in store is given back with later
          * operations */
@@ -273,8 +272,8 @@ static void run_price(struct ws_run *r, uint32_t n_units)
         .sms = op->launch.sms,
         .n_blocks = n_units,
         .blocks = r->costs,
-        .dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(op->space)),
-        .draw = &draw,
+        .dram_share = priced.dram_share,
+        .draw = &priced.draw,
     };
     struct ws_timed timed;
     ws_timing_kernel(d->timing, &k, &timed);

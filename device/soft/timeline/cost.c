@@ -15,7 +15,8 @@
  * DEP = 4 cycles from an instruction to one that depends on it; BAR = 20 cycles; LOADS = 2 loads of
  * a warp in flight. A warp's own latencies add up; other warps of the block, and other blocks, hide
  * them, which is why they bound a block's time but take no capacity from others. The constants are
- * estimates, fit for comparing shapes, not for predicting a particular board. */
+ * estimates, fit for comparing shapes, not for predicting a particular board: that is
+ * fitted_cost.c. */
 #include "device/soft/timeline/timing.h"
 
 enum {

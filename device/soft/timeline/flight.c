@@ -48,7 +48,7 @@ struct ws_flight {
     /* of launches */
     struct ws_executed_kernel x;
     struct ws_timing_kernel kernel;
-    struct ws_draw draw;
+    struct ws_priced priced;
     uint32_t *merged;
     double *left; /* of each unit, once cut */
 };
@@ -259,9 +259,10 @@ static void price_kernel(struct ws_flight *f)
     const struct ws_executed_kernel *x = &f->x;
     struct ws_gpu_spec spec;
     ws_timing_spec(d->timing, &spec);
-    double bytes = ws_units_cost(&spec, x->need.warps, x->units, x->n_units, x->costs);
+    ws_soft_price(d, &spec, op->space,
+                  &(struct ws_fit){.need = x->need, .blocks_per_sm = x->blocks_per_sm}, x->units,
+                  x->n_units, x->costs, &f->priced);
     int r = merge(f);
-    ws_soft_draw(d, &x->need, x->blocks_per_sm, x->units, x->n_units, &f->draw);
     f->kernel = (struct ws_timing_kernel){
         .ready_ns = op->ready_ns,
         .need = x->need,
@@ -269,8 +270,8 @@ static void price_kernel(struct ws_flight *f)
         .sms = op->launch.sms,
         .n_blocks = x->n_units,
         .blocks = x->costs,
-        .dram_share = ws_cost_dram_share(&spec, bytes, (double)ws_space_device_bytes(op->space)),
-        .draw = &f->draw,
+        .dram_share = f->priced.dram_share,
+        .draw = &f->priced.draw,
         .merged = f->merged,
         .memory_bytes_per_s = spec.memory_bytes_per_s,
     };

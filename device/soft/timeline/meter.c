@@ -9,8 +9,8 @@
  * the Shapley value. While nothing runs it is static power that no operation is charged for (idle).
  *
  * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
- * may turn out to have run in the past. For that part it is charged the energy of its SMs and its own,
- * which is added to the GPU's energy.
+ * may turn out to have run in the past. For that part it is charged the energy of its SMs and its
+ * own, which is added to the GPU's energy.
  *
  * Invariants: energy_pj = idle_pj + rounded_pj + all that was charged, exactly; swept_ns never
  * falls, and nothing before it changes. */

@@ -19,7 +19,7 @@
 #include "device/soft/timeline/timing.h"
 #include "ptx/ptx.h"
 
-enum { BLOCKS = 320, THREADS = 256, FMAS = 125, LOADS = 8 };
+enum { BLOCKS = 320, THREADS = 256, FMAS = 160, LOADS = 8 };
 #define BYTES ((uint64_t)BLOCKS * THREADS * LOADS * 4)
 
 /* fma: FMAS times 4 instructions of each thread: fma, add, setp, bra. copy: each thread loads LOADS
@@ -28,7 +28,7 @@ static const char ptx[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry fma(.param .u64 data)\n{\n"
     ".reg .f32 %f<4>; .reg .b32 %r<4>; .reg .pred %p;\n mov.u32 %r1, 0;\n"
-    "AGAIN: fma.rn.f32 %f0, %f1, %f2, %f0; add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 125;\n"
+    "AGAIN: fma.rn.f32 %f0, %f1, %f2, %f0; add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 160;\n"
     "@%p bra AGAIN; ret;\n}\n"
     ".visible .entry copy(.param .u64 data)\n{\n"
     ".reg .f32 %f<4>; .reg .b32 %r<8>; .reg .b64 %x<4>; .reg .pred %p;\n"
@@ -50,6 +50,7 @@ struct draw_test {
     pthread_mutex_t lock;
     pthread_cond_t cond;
     bool done;
+    struct ws_sm_set sms; /* of the next launch; empty: all */
 };
 
 static int setup(void **state)
@@ -108,7 +109,9 @@ static struct ws_op launch(struct draw_test *f, uint32_t kernel)
                                   .grid = {BLOCKS, 1, 1},
                                   .block = {THREADS, 1, 1},
                                   .params = &data,
-                                  .param_bytes = sizeof(data)}};
+                                  .param_bytes = sizeof(data),
+                                  .sms = f->sms}};
+    op.ready_ns = ws_device_now_ns(f->device);
     f->done = false;
     ws_device_submit(f->device, &op);
     pthread_mutex_lock(&f->lock);
@@ -148,6 +151,7 @@ static struct ws_events copy_events(void)
     /* before the loop two special registers and three operations, in it six instructions */
     return (struct ws_events){.warp_instructions = threads / 32 * (6 * LOADS + 6),
                               .int_ops = threads * (3 * LOADS + 3),
+                              .load_requests = threads / 32 * LOADS,
                               .l1_sectors = sectors,
                               .l2_sectors = sectors,
                               .dram_sectors = sectors};
@@ -161,6 +165,34 @@ static void test_power_is_the_models(void **state)
     double fma_w = model_w(f, fma_events(), &fma), copy_w = model_w(f, copy_events(), &copy);
     assert_true(fabs(watts(&fma) / fma_w - 1) < 0.01);
     assert_true(fabs(watts(&copy) / copy_w - 1) < 0.06); /* its DRAM sectors are estimated */
+    /* of about the same time, and what differs is what the events say */
+    assert_true(fabs(seconds(&fma) / seconds(&copy) - 1) < 0.15);
+    assert_true(watts(&fma) - watts(&copy) > 20);
+    assert_true(fabs((watts(&fma) - watts(&copy)) / (fma_w - copy_w) - 1) < 0.2);
+}
+
+/* As models/event_time.h has it, less the launch, for the counts known by hand. */
+static double model_s(const struct draw_test *f, struct ws_events e)
+{
+    e.blocks = BLOCKS;
+    e.warps_per_sm = (double)BLOCKS / f->spec.n_sms * THREADS / 32;
+    e.l2_share = e.dram_share = 1;
+    return ws_event_time_s(&f->fitted.time, &f->fitted.gpu, &e, &f->fitted.gpu.reference) -
+           f->fitted.time.v[WS_EVENT_TIME_LAUNCH] / 1e6;
+}
+
+static void test_time_is_the_models(void **state)
+{
+    struct draw_test *f = *state;
+    struct ws_op fma = launch(f, 0), copy = launch(f, 1), half;
+    assert_true(fabs(seconds(&fma) / model_s(f, fma_events()) - 1) < 0.03);
+    assert_true(fabs(seconds(&copy) / model_s(f, copy_events()) - 1) < 0.1);
+    /* on half of the SMs: twice as long for what SMs do, not for what the memory does */
+    f->sms = (struct ws_sm_set){.n = f->spec.n_sms / 2, .bits = {0xffffffffff}};
+    half = launch(f, 0);
+    assert_true(fabs(seconds(&half) / seconds(&fma) - 2) < 0.05);
+    half = launch(f, 1);
+    assert_true(fabs(seconds(&half) / seconds(&copy) - 1) < 0.2);
 }
 
 static void test_idle_and_clocks(void **state)
@@ -268,7 +300,8 @@ static void test_meter_charges_own(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(power_is_the_models), T(idle_and_clocks), T(not_fitted),
-                                       T(timing_charges_own), T(meter_charges_own)};
+    const struct CMUnitTest tests[] = {T(power_is_the_models), T(time_is_the_models),
+                                       T(idle_and_clocks),     T(not_fitted),
+                                       T(timing_charges_own),  T(meter_charges_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
