@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Runs programs whose time and power others have measured on real GPUs (bench/truth/kernels.cu) on
+ * software GPUs, and compares time, mean power and energy of a launch with the measurements.
+ *
+ * Nothing but the kernel is given: what it does is counted by the interpreter, time and power
+ * follow from the models in the catalog. Large grids are cut to a part that is still many times
+ * what the GPU holds; time and energy are those of the part times what was left out ("part" says
+ * so).
+ *
+ * Usage: bench_truth [--data FOLDER] [GPU [program]]
+ *   FOLDER has nvdvfs-nvprof/NAME.csv with the columns app, core_mhz, mem_mhz, time_s and power_w;
+ *   without it the predictions alone are printed. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "device/catalog.h"
+#include "device/device.h"
+#include "device/space.h"
+#include "ptx/ptx.h"
+
+#define VA(k) ((uint64_t)(k) << 32)
+enum { MAX_BUFFERS = 8, MAX_PARAMS = 64, MIB = 1 << 20 };
+
+/* ---- programs ---- */
+
+enum contents { ZERO, SMALL_FLOATS, RANDOM };
+struct buffer {
+    uint64_t mib;
+    enum contents contents;
+};
+struct program {
+    const char *app, *kernel;
+    uint32_t grid[3], block[3];
+    double part; /* of the whole that this is */
+    struct buffer buffers[MAX_BUFFERS];
+    /* one letter each: p the next buffer's address, i a 32-bit number, f a float */
+    const char *layout;
+    double numbers[5];
+};
+static const struct program programs[] = {
+    /* 64 Mi elements, of which an eighth */
+    {"vectorAdd",
+     "vector_add",
+     {32768, 1, 1},
+     {256, 1, 1},
+     1 / 8.0,
+     {{32, SMALL_FLOATS}, {32, SMALL_FLOATS}, {32, ZERO}},
+     "pppi",
+     {8388608}},
+    /* 2048 x 2048: 640 blocks of 4096 */
+    {"matrixMulGlobal",
+     "matrix_global",
+     {64, 10, 1},
+     {32, 32, 1},
+     640 / 4096.0,
+     {{16, ZERO}, {16, SMALL_FLOATS}, {16, SMALL_FLOATS}},
+     "pppi",
+     {2048}},
+    {"matrixMulShared",
+     "matrix_shared",
+     {64, 10, 1},
+     {32, 32, 1},
+     640 / 4096.0,
+     {{16, ZERO}, {16, SMALL_FLOATS}, {16, SMALL_FLOATS}},
+     "pppi",
+     {2048}},
+    /* 1000 dimensions of 131072 points */
+    {"SobolQRNG",
+     "sobol",
+     {1, 1000, 1},
+     {64, 1, 1},
+     1,
+     {{1, RANDOM}, {501, ZERO}},
+     "ppi",
+     {131072}},
+    {"backpropForward",
+     "layer_forward",
+     {1, 32768, 1},
+     {16, 16, 1},
+     1,
+     {{3, SMALL_FLOATS}, {40, SMALL_FLOATS}, {3, ZERO}},
+     "pppi",
+     {16}},
+    {"backpropBackward",
+     "adjust_weights",
+     {1, 32768, 1},
+     {16, 16, 1},
+     1,
+     {{1, SMALL_FLOATS}, {3, SMALL_FLOATS}, {40, SMALL_FLOATS}, {40, SMALL_FLOATS}},
+     "pippp",
+     {16}},
+    /* 10240 x 10240, of which an eighth */
+    {"convolutionSeparable",
+     "convolve_rows",
+     {80, 320, 1},
+     {16, 4, 1},
+     1 / 8.0,
+     {{64, ZERO}, {64, SMALL_FLOATS}},
+     "ppii",
+     {10240, 10240}},
+    /* 2^28 values, of which 2^24; the strides of its steps are 4 to 2^26, this is one between */
+    {"fastWalshTransform",
+     "walsh_step",
+     {16384, 1, 1},
+     {256, 1, 1},
+     1 / 16.0,
+     {{64, ZERO}, {64, SMALL_FLOATS}},
+     "ppi",
+     {65536}},
+    /* 8192 x 8192, a sixteenth of the rows; the step at which two thirds of the threads are at work,
+     * as in the mean of the measured counters */
+    {"gaussian",
+     "eliminate",
+     {128, 2048, 1},
+     {4, 4, 1},
+     1 / 16.0,
+     {{256, SMALL_FLOATS}, {256, SMALL_FLOATS}, {1, SMALL_FLOATS}},
+     "pppii",
+     {8192, 2703}},
+    /* 64 Mi words, of which an eighth; all blocks */
+    {"histogram",
+     "histogram256",
+     {240, 1, 1},
+     {192, 1, 1},
+     1 / 8.0,
+     {{1, ZERO}, {32, RANDOM}},
+     "ppi",
+     {8388608}},
+    {"nn",
+     "distances",
+     {32768, 1, 1},
+     {256, 1, 1},
+     1,
+     {{64, SMALL_FLOATS}, {32, ZERO}},
+     "ppiff",
+     {8388608, 30, 90}},
+    /* 512000 columns, 100 rows at a time; a quarter of the blocks */
+    {"pathfinder",
+     "paths",
+     {2286, 1, 1},
+     {256, 1, 1},
+     2286 / 9143.0,
+     {{196, RANDOM}, {2, RANDOM}, {2, ZERO}},
+     "ipppiii",
+     {100, 512000, 0, 100}},
+    /* 65536 vectors of 4096 elements, of which an eighth; all blocks */
+    {"scalarProd",
+     "scalar_products",
+     {128, 1, 1},
+     {256, 1, 1},
+     1 / 8.0,
+     {{1, ZERO}, {128, SMALL_FLOATS}, {128, SMALL_FLOATS}},
+     "pppii",
+     {8192, 4096}},
+    /* 64 Mi numbers, of which a quarter */
+    {"scanScanExclusiveShared",
+     "scan_exclusive",
+     {16384, 1, 1},
+     {256, 1, 1},
+     1 / 4.0,
+     {{64, ZERO}, {64, RANDOM}},
+     "pp",
+     {0}},
+    {"scanUniformUpdate",
+     "add_before",
+     {16384, 1, 1},
+     {256, 1, 1},
+     1 / 4.0,
+     {{64, RANDOM}, {1, RANDOM}},
+     "pp",
+     {0}},
+    /* 8 Mi keys, of which a quarter */
+    {"sortingNetworks",
+     "sort_1024",
+     {2048, 1, 1},
+     {512, 1, 1},
+     1 / 4.0,
+     {{8, ZERO}, {8, ZERO}, {8, RANDOM}, {8, RANDOM}},
+     "pppp",
+     {0}},
+    /* 8192 x 4096, of which an eighth */
+    {"srad",
+     "diffusion",
+     {256, 64, 1},
+     {16, 16, 1},
+     1 / 8.0,
+     {{16, ZERO}, {16, ZERO}, {16, ZERO}, {16, ZERO}, {16, SMALL_FLOATS}, {16, ZERO}},
+     "ppppppiif",
+     {4096, 1024, 0.05}},
+};
+
+/* ---- what was measured ---- */
+
+struct measured {
+    double time_s, power_w; /* 0: not known */
+};
+enum { MAX_COLUMNS = 64 };
+
+static unsigned split(char *line, char *v[MAX_COLUMNS])
+{
+    unsigned n = 0;
+    line[strcspn(line, "\r\n")] = 0;
+    for (char *at = line; at && n < MAX_COLUMNS; n++) {
+        v[n] = strsep(&at, ",");
+    }
+    return n;
+}
+
+static double number(char *const *names, char *const *v, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return atof(v[i]);
+    return 0;
+}
+
+/* At the catalog's clocks. */
+static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app)
+{
+    struct measured m = {0, 0};
+    char path[512], *line = NULL, *head = NULL, *names[MAX_COLUMNS], *v[MAX_COLUMNS];
+    size_t cap = 0, head_cap = 0;
+    snprintf(path, sizeof(path), "%s/nvdvfs-nvprof/%s.csv", data, spec->name);
+    FILE *f = fopen(path, "re");
+    if (!f || getline(&head, &head_cap, f) <= 0) {
+        perror(path);
+        exit(2);
+    }
+    unsigned n = split(head, names);
+    while (getline(&line, &cap, f) > 0) {
+        unsigned k = split(line, v);
+        if (k > 1 && !strcmp(v[1], app) && number(names, v, k, "core_mhz") == spec->core_mhz &&
+            number(names, v, k, "mem_mhz") == spec->memory_mhz)
+            m = (struct measured){number(names, v, WS_MIN(k, n), "time_s"),
+                                  number(names, v, WS_MIN(k, n), "power_w")};
+    }
+    free(line);
+    free(head);
+    fclose(f);
+    return m;
+}
+
+/* ---- running ---- */
+
+struct runner {
+    struct ws_gpu_spec spec;
+    struct ws_device *device;
+    struct ws_ptx_module *ptx;
+    struct ws_dmodule *module;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool done;
+};
+
+static void must(int r, const char *what)
+{
+    if (!r)
+        return;
+    fprintf(stderr, "bench_truth: %s failed: %d\n", what, r);
+    exit(2);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *text = NULL;
+    size_t cap = 0;
+    if (!f || getdelim(&text, &cap, 0, f) <= 0) {
+        perror(path);
+        exit(2);
+    }
+    fclose(f);
+    return text;
+}
+
+static void fill(uint8_t *host, uint64_t bytes, enum contents contents)
+{
+    uint32_t *v = (uint32_t *)(void *)host, x = 12345;
+    for (uint64_t i = 0; contents != ZERO && i < bytes / 4; i++) {
+        x = x * 1664525u + 1013904223u;
+        float f = 0.5f + (float)(x >> 8) / (1 << 24);
+        v[i] = x ^ x >> 15;
+        if (contents == SMALL_FLOATS)
+            memcpy(&v[i], &f, 4);
+    }
+}
+
+/* Margins of a MiB before the first buffer and behind each: a block may look beside its image. */
+static uint32_t place(const struct runner *r, struct ws_space *space, const struct program *p,
+                      uint8_t params[MAX_PARAMS])
+{
+    uint32_t n_buffers = 0, n_numbers = 0, at = 0;
+    for (const char *c = p->layout; *c; c++) {
+        if (*c == 'p') {
+            const struct buffer *b = &p->buffers[n_buffers];
+            uint64_t va = VA(++n_buffers), bytes = (b->mib + 2) * MIB, length;
+            uint8_t *host;
+            uint32_t flags;
+            struct ws_device *device;
+            must(ws_device_mem_alloc(r->device, space, va, bytes), "memory");
+            if (ws_space_resolve(space, va, &host, &length, &flags, &device))
+                fill(host, bytes, b->contents);
+            at = WS_ALIGN_UP(at, 8u);
+            va += MIB;
+            memcpy(params + at, &va, 8);
+            at += 8;
+            continue;
+        }
+        double v = p->numbers[n_numbers++];
+        float f = (float)v;
+        int32_t i = (int32_t)v;
+        memcpy(params + at, *c == 'f' ? (void *)&f : (void *)&i, 4);
+        at += 4;
+    }
+    return at;
+}
+
+static void on_done(struct ws_op *op)
+{
+    struct runner *r = op->owner;
+    pthread_mutex_lock(&r->lock);
+    r->done = true;
+    pthread_cond_signal(&r->cond);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static struct measured run(struct runner *r, const struct program *p)
+{
+    struct ws_space *space;
+    struct ws_dinstance *instance;
+    uint8_t params[MAX_PARAMS] = {0};
+    const struct ws_dmodule_info *info = ws_dmodule_info(r->module);
+    uint64_t *vars = ws_alloc_array(info->n_vars + 1, sizeof(*vars));
+    must(!vars, "memory");
+    must(ws_space_new(&space), "space");
+    for (uint32_t k = 0; k < info->n_vars; k++) {
+        vars[k] = VA(64 + k);
+        must(ws_device_mem_alloc(r->device, space, vars[k], 65536), "memory");
+    }
+    must(ws_device_instance_new(r->device, r->module, space, vars, &instance), "instance");
+    struct ws_op op = {.kind = WS_OPK_LAUNCH,
+                       .space = space,
+                       .done = on_done,
+                       .owner = r,
+                       .ready_ns = ws_device_now_ns(r->device)};
+    op.launch.instance = instance;
+    while (op.launch.kernel < info->n_kernels &&
+           strcmp(info->kernels[op.launch.kernel].name, p->kernel) != 0)
+        op.launch.kernel++;
+    must(op.launch.kernel == info->n_kernels, p->kernel);
+    memcpy(op.launch.grid, p->grid, sizeof(p->grid));
+    memcpy(op.launch.block, p->block, sizeof(p->block));
+    op.launch.param_bytes = place(r, space, p, params);
+    op.launch.params = params;
+    r->done = false;
+    ws_device_submit(r->device, &op);
+    pthread_mutex_lock(&r->lock);
+    while (!r->done)
+        pthread_cond_wait(&r->cond, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    if (op.error) {
+        fprintf(stderr, "bench_truth: %s: %s\n", p->app, op.text);
+        exit(2);
+    }
+    ws_device_instance_free(r->device, instance);
+    ws_space_free(space);
+    free(vars);
+    double s = (double)(op.end_ns - op.start_ns) / 1e9;
+    return (struct measured){s / p->part, (double)op.energy_uj / 1e6 / s};
+}
+
+static double off(double predicted, double measured)
+{
+    return measured > 0 ? 100 * (predicted / measured - 1) : NAN;
+}
+
+struct errors {
+    double sum[3], worst[3];
+    unsigned n, n_scaled;
+};
+
+static void compare(struct runner *r, const struct program *p, const char *data,
+                    struct errors *errors)
+{
+    struct measured is = data ? find(data, &r->spec, p->app) : (struct measured){0, 0};
+    if (data && is.time_s <= 0)
+        return;
+    struct measured got = run(r, p);
+    double e[3] = {off(got.time_s, is.time_s), off(got.power_w, is.power_w),
+                   off(got.time_s * got.power_w, is.time_s * is.power_w)};
+    printf("%-10s %-24s %6.1f %% %11.1f %9.1f %10.2f", r->spec.name, p->app, 100 * p->part,
+           got.time_s * 1e6, got.power_w, got.time_s * got.power_w * 1e3);
+    if (data)
+        printf(" %11.1f %9.1f %+8.1f %+8.1f %+8.1f", is.time_s * 1e6, is.power_w, e[0], e[1], e[2]);
+    printf("\n");
+    fflush(stdout);
+    for (int k = 0; data && k < 3; k++) {
+        errors->sum[k] += fabs(e[k]);
+        errors->worst[k] = fmax(errors->worst[k], fabs(e[k]));
+    }
+    errors->n++;
+    errors->n_scaled += p->part < 1;
+}
+
+static void run_gpu(const struct ws_catalog *catalog, const char *name, const char *app,
+                    const char *data)
+{
+    struct runner r = {.done = false};
+    struct ws_diags diags = WS_DIAGS_NULL;
+    struct ws_device_options options = {.clock = WS_CLOCK_FUNCTIONAL};
+    struct errors errors = {.n = 0};
+    const struct ws_gpu_spec *spec = ws_catalog_find(catalog, name);
+    must(!spec, name);
+    r.spec = *spec;
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.cond, NULL);
+    char *text = read_file(WS_SRCDIR "/bench/truth/kernels.ptx");
+    must(ws_ptx_parse(&r.ptx, text, strlen(text), "kernels.ptx", &diags), "parse");
+    must(ws_device_open_soft(&r.device, &r.spec, 0, &options, &diags), "open");
+    must(ws_device_module_load(r.device, r.ptx, &r.module, &diags), "module");
+    for (size_t i = 0; i < WS_ARRAY_SIZE(programs); i++)
+        if (!app || !strcmp(app, programs[i].app))
+            compare(&r, &programs[i], data, &errors);
+    if (data && errors.n)
+        printf("%-10s %u programs, %u of them a part: mean error time %.1f %%, power %.1f %%, "
+               "energy %.1f %%; worst %.0f, %.0f, %.0f %%\n",
+               name, errors.n, errors.n_scaled, errors.sum[0] / errors.n, errors.sum[1] / errors.n,
+               errors.sum[2] / errors.n, errors.worst[0], errors.worst[1], errors.worst[2]);
+    ws_device_module_unload(r.device, r.module);
+    ws_device_close(r.device);
+    ws_ptx_module_free(r.ptx);
+    pthread_mutex_destroy(&r.lock);
+    pthread_cond_destroy(&r.cond);
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const gpus[] = {"v100", "gtx1080ti"};
+    const char *data = NULL;
+    struct ws_catalog catalog = WS_CATALOG_NULL;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    if (argc > 2 && !strcmp(argv[1], "--data")) {
+        data = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
+    must(ws_catalog_load(&catalog, WS_SRCDIR "/conf/gpu.d", &diags), "catalog");
+    printf("%-10s %-24s %8s %11s %9s %10s", "GPU", "program", "part", "time us", "power W",
+           "energy mJ");
+    if (data)
+        printf(" %11s %9s %8s %8s %8s", "measured us", "W", "time %", "power %", "energy %");
+    printf("\n");
+    for (size_t i = 0; i < WS_ARRAY_SIZE(gpus); i++)
+        if (argc < 2 || !strcmp(argv[1], gpus[i]))
+            run_gpu(&catalog, gpus[i], argc > 2 ? argv[2] : NULL, data);
+    ws_catalog_deinit(&catalog);
+    return 0;
+}
