@@ -256,6 +256,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
     b->ctx.n_looked = 0;
     ws_reuse_block(b, linear);
+    b->ctx.n_patterns = 0;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;

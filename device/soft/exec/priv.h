@@ -145,6 +145,7 @@ struct ws_core_ctx {
     struct ws_banks {
         uint32_t apart[32], kind, n;
     } banks[16];
+    uint32_t n_patterns; /* accesses of the block that are not to consecutive places */
     struct ws_exec_work *work;
     struct ws_warp *w;
     struct ws_blockrun *b;

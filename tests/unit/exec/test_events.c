@@ -110,6 +110,20 @@ static void test_shared_one_lane(void **state)
                  1, 1);
 }
 
+static void test_shared_many(void **state)
+{
+    /* 1000 times a broadcast and two ways: a sample stands for them */
+    struct fix *f = *state;
+    run(f,
+        SHARED("mov.u32 %r5, 0; and.b32 %r4, %r1, 3; shl.b32 %r4, %r4, 5; add.u32 %r4, %r4, %r2;\n"
+               "shl.b32 %r3, %r1, 3; add.u32 %r3, %r3, %r2;\n"
+               "AGAIN: ld.shared.u32 %r6, [%r3]; ld.shared.u32 %r6, [%r4];\n"
+               "add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 1000; @%p0 bra AGAIN;\n"),
+        1, 32, fix_alloc(f, 4096));
+    assert_int_equal(f->work.n_shared_accesses, 2000);
+    assert_in_range(f->work.n_shared_transactions, 2970, 3030);
+}
+
 /* ---- caches ---- */
 
 enum { SMS = 4, BLOCKS_PER_SM = 2, THREADS = 128 };
@@ -212,6 +226,7 @@ int main(void)
         T(shared_strides),
         T(shared_doubles),
         T(shared_one_lane),
+        T(shared_many),
         T(stream),
         T(large_stream),
         T(stride),
