@@ -112,7 +112,8 @@ void bystander_end(struct bystander *b, unsigned ms, struct report *ret)
     } else if (!ended) {
         snprintf(ret->text, sizeof(ret->text), "gets no answer");
     } else {
-        const char *said = strstr(text, "FAIL");
+        /* What the library says of a failure stands before the program's own words. */
+        const char *said = strstr(text, "wattshare");
         said = said ? said : text;
         snprintf(ret->text, sizeof(ret->text), "%.*s (status %d)", (int)strcspn(said, "\n"), said,
                  status);
