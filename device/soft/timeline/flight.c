@@ -13,10 +13,11 @@
  *
  * The clock stands still from submission to pricing, so an operation is placed as if its execution
  * had taken no time. An operation whose stall ran into the limit (vclock.h) is placed where it
- * would have been, which may be in the past. Then it is done at once (an overrun). An operation
- * that only waited in the meantime ends when it has ended on the host; what it executed while
- * waiting is not counted. A launch that faulted is done at its priced end, one that was cancelled
- * or has run for too long at once. */
+ * would have been, which may be in the past. Then it is done at once (an overrun). A launch that is
+ * preempted and goes on has one limit for all its pieces: otherwise an endless grid would stop the
+ * clock each time that it goes on. An operation that only waited in the meantime ends when it has
+ * ended on the host; what it executed while waiting is not counted. A launch that faulted is done
+ * at its priced end, one that was cancelled or has run for too long at once. */
 #include "device/soft/timeline/flight.h"
 
 #include <stdio.h>
@@ -70,7 +71,9 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     f->device = d;
     f->op = op;
     f->event = (struct ws_vevent){.seq = ws_vclock_seq(d->vclock), .fire = fire, .owner = f};
-    f->stall = (struct ws_vstall){.over = stall_over, .owner = d};
+    const struct ws_soft_progress *p = ws_soft_progress_of(op);
+    f->stall = (struct ws_vstall){
+        .stalled_host_ns = p ? p->stalled_host_ns : 0, .over = stall_over, .owner = d};
     ws_list_init(&f->link);
     pthread_mutex_lock(&d->flights_lock);
     uint64_t now = ws_vclock_stall(d->vclock, &f->stall), wake_ns = 0;
@@ -126,6 +129,7 @@ static void settle_progress(struct ws_flight *f)
     if (op->error || !left)
         return;
     ws_soft_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
+    f->x.progress->stalled_host_ns = f->stall.stalled_host_ns;
     op->preempted = true;
     op->launch.progress = &f->x.progress->base;
     f->x.units = NULL;

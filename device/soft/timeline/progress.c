@@ -13,6 +13,12 @@ static void base_free(struct ws_progress *p)
     ws_soft_progress_free(WS_CONTAINER_OF(p, struct ws_soft_progress, base));
 }
 
+struct ws_soft_progress *ws_soft_progress_of(const struct ws_op *op)
+{
+    struct ws_progress *p = op->kind == WS_OPK_LAUNCH ? op->launch.progress : NULL;
+    return p && p->free == base_free ? WS_CONTAINER_OF(p, struct ws_soft_progress, base) : NULL;
+}
+
 struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok)
 {
     struct ws_progress *p = op->launch.progress;

@@ -25,7 +25,8 @@ struct ws_soft_progress {
     uint64_t n_blocks, n_executed;
     struct ws_unit *owed;
     uint32_t n_owed;
-    double paid, unpaid; /* work, weighted, of what was executed */
+    double paid, unpaid;      /* work, weighted, of what was executed */
+    uint64_t stalled_host_ns; /* for so long it has made the clock stand (vclock.h) */
 };
 
 struct ws_soft_progress *
@@ -35,6 +36,8 @@ ws_soft_progress_free(struct ws_soft_progress *p); /* NULL ok; returns NULL */
 /* That of a launch, taken out of it; NULL: it has none. *ret_ok: false if it has one of another
  * kind of device, which is freed. */
 struct ws_soft_progress *ws_soft_progress_take(struct ws_op *op, bool *ret_ok);
+/* The same, left in it. */
+struct ws_soft_progress *ws_soft_progress_of(const struct ws_op *op);
 bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op);
 /* Takes over @units (allocated), of which @left[i] (0…1; NULL: nothing) was not paid. */
 void ws_soft_progress_set(struct ws_soft_progress *p, uint64_t n_executed, struct ws_unit *units,

@@ -6,8 +6,7 @@
  * them. The clock stands at an event's time while the event is fired. A stall, which makes the
  * clock stand still, has a limit, and a shorter one while all stalls are idle. The next thread
  * that looks at the clock forgets stalls over their limit, as of the moment when they reached it;
- * so the time does not depend on who looks and when. All stalls have the same limit, so their list
- * is sorted by it.
+ * so the time does not depend on who looks and when.
  *
  * Invariants: base_ns never falls; while the clock stands, it is the time. No waiting event is
  * earlier than the time, except events that were added late, which fire at once. */
@@ -53,6 +52,7 @@ static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host
 {
     ws_list_remove(&s->link);
     s->on = false;
+    s->stalled_host_ns += host_ns - s->since_host_ns;
     if (!ws_list_empty(&v->stalls))
         return;
     v->stalled_ns += host_ns - v->stalled_since_ns;
@@ -111,10 +111,15 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
     v->base_host_ns = host;
     if (ws_list_empty(&v->stalls))
         v->stalled_since_ns = host;
-    s->until_host_ns = host + WS_VCLOCK_STALL_NS;
+    s->since_host_ns = host;
+    s->until_host_ns = host + WS_VCLOCK_STALL_NS - WS_MIN(s->stalled_host_ns, WS_VCLOCK_STALL_NS);
     s->idle_since_host_ns = 0;
     s->on = true;
-    ws_list_append(&v->stalls, &s->link);
+    struct ws_list *at = v->stalls.prev;
+    while (at != &v->stalls &&
+           ws_list_entry(at, struct ws_vstall, link)->until_host_ns > s->until_host_ns)
+        at = at->prev;
+    ws_list_append(at->next, &s->link);
 }
 
 static void unstall_locked(struct ws_vclock *v, struct ws_vstall *s)

@@ -25,8 +25,9 @@ struct ws_vevent {
 };
 
 struct ws_vstall {
-    struct ws_list link;
-    uint64_t until_host_ns;
+    struct ws_list link;      /* the clock's, sorted by until_host_ns */
+    uint64_t stalled_host_ns; /* in and out: for how long it was on before */
+    uint64_t since_host_ns, until_host_ns;
     uint64_t idle_since_host_ns; /* 0: it isn't idle */
     bool on;
     /* The limit was reached; on the clock's thread, no locks held. */
@@ -34,8 +35,8 @@ struct ws_vstall {
     const void *owner;
 };
 
-/* Host time after which a stall is no longer minded: an endless kernel must not stop everybody's
- * time. */
+/* Host time after which a stall is no longer minded, all the times that it was on together: an
+ * endless kernel must not stop everybody's time. */
 #define WS_VCLOCK_STALL_NS UINT64_C(2000000000)
 
 /* The same once all stalls there are have been idle: kernels that wait for what only the passing of
