@@ -38,6 +38,7 @@
 #include "backend/client/sender.h"
 #include "backend/client/stream.h"
 #include "backend/code/cache.h"
+#include "backend/code/discard.h"
 #include "backend/code/load.h"
 #include "backend/config/task.h"
 #include "backend/process/config.h"
@@ -116,6 +117,7 @@ struct ws_server {
 
     struct ws_cache cache;
     struct ws_loader *loader;
+    struct ws_discards discards;
     struct ws_loads loads;
     struct ws_learn *learn; /* NULL: off */
     struct ws_server_clients clients;

@@ -52,6 +52,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/stream.h \
 	backend/client/submit.h \
 	backend/client/transport.h \
+	backend/client/upload.c \
+	backend/client/upload.h \
 	backend/client/user.c \
 	backend/client/user.h \
 	backend/client/va.c \
@@ -64,6 +66,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/vmm.h \
 	backend/code/cache.c \
 	backend/code/cache.h \
+	backend/code/discard.c \
+	backend/code/discard.h \
 	backend/code/load.c \
 	backend/code/load.h \
 	backend/code/loader.c \

@@ -4,18 +4,15 @@
  * no client can put bytes under another image's name. */
 #include "backend/client/module.h"
 
-#include <sha256.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "backend/client/memory.h"
 #include "backend/client/reply.h"
+#include "backend/client/upload.h"
 #include "backend/client/user.h"
 #include "backend/code/load.h"
 #include "base/alloc.h"
-#include "base/clock.h"
-
-#define WS_UPLOAD_MAX_NS (60 * WS_NS_PER_S)
 
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id)
 {
@@ -324,47 +321,6 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
     return true;
 }
 
-static struct ws_upload *upload_find(struct ws_client *c, const uint8_t *sha256)
-{
-    ws_list_for_each (n, &c->modules.uploads) {
-        struct ws_upload *u = ws_list_entry(n, struct ws_upload, node);
-        if (!memcmp(u->sha256, sha256, WS_SHA256_BYTES))
-            return u;
-    }
-    return NULL;
-}
-
-static void upload_free(struct ws_client *c, struct ws_upload *u)
-{
-    ws_list_remove(&u->node);
-    ws_list_remove(&u->waiting);
-    c->modules.n_uploads--;
-    ws_client_release(c, WS_RESOURCE_MODULE_BYTES, u->bytes);
-    ws_image_unref(u->image);
-    free(u->data);
-    free(u);
-}
-
-void ws_uploads_free(struct ws_client *c)
-{
-    while (!ws_list_empty(&c->modules.uploads))
-        upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
-}
-
-int ws_uploads_turn(struct ws_server *s)
-{
-    uint64_t now = WS_LIKELY(ws_list_empty(&s->uploads)) ? 0 : ws_clock_ns();
-    while (!ws_list_empty(&s->uploads)) {
-        struct ws_upload *u = ws_list_entry(s->uploads.next, struct ws_upload, waiting);
-        if (now - u->moved_ns < WS_UPLOAD_MAX_NS)
-            return (int)((WS_UPLOAD_MAX_NS - (now - u->moved_ns)) / WS_NS_PER_MS + 1);
-        ws_log(WS_WARN, "module: upload forgotten client=%u bytes=%llu of %llu: no progress",
-               u->client->id, (unsigned long long)u->received, (unsigned long long)u->bytes);
-        upload_free(u->client, u);
-    }
-    return -1;
-}
-
 /* A ModuleLoad that comes to nothing. */
 static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
 {
@@ -533,94 +489,13 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *q, uint64_t seq)
     }
     struct ws_context *x = &c->contexts[q->device];
     struct ws_image *image = ws_cache_find(&s->cache, q->sha256.data);
-    struct ws_upload *u = upload_find(c, q->sha256.data);
-    if (u && u->image)
-        upload_free(c, u);
+    ws_upload_loaded(c, q->sha256.data);
     if (!image) {
         refuse(c, seq, WS__ERROR__NEED_IMAGE, "");
         return;
     }
     load_image(x, image, q, seq);
     ws_image_unref(image);
-}
-
-static Ws__Error upload_start(struct ws_client *c, const Ws__ModuleImage *q, struct ws_upload **ret)
-{
-    if (!q->image_bytes || q->image_bytes > c->limits.max_image_bytes)
-        return WS__ERROR__INVALID_IMAGE;
-    if (c->modules.n_uploads >= WS_MAX_UPLOADS)
-        upload_free(c, ws_list_entry(c->modules.uploads.next, struct ws_upload, node));
-    if (ws_client_charge(c, WS_RESOURCE_MODULE_BYTES, q->image_bytes))
-        return WS__ERROR__OUT_OF_MEMORY;
-    struct ws_upload *u = ws_alloc(sizeof(*u));
-    if (!u || !(u->data = malloc(q->image_bytes))) {
-        ws_client_release(c, WS_RESOURCE_MODULE_BYTES, q->image_bytes);
-        free(u);
-        return WS__ERROR__OUT_OF_MEMORY;
-    }
-    u->client = c;
-    u->moved_ns = ws_clock_ns();
-    ws_list_init(&u->waiting);
-    ws_list_append(&c->server->uploads, &u->waiting);
-    memcpy(u->sha256, q->sha256.data, WS_SHA256_BYTES);
-    u->bytes = q->image_bytes;
-    ws_list_append(&c->modules.uploads, &u->node);
-    c->modules.n_uploads++;
-    *ret = u;
-    return WS__ERROR__OK;
-}
-
-static Ws__Error upload_end(struct ws_client *c, struct ws_upload *u)
-{
-    uint8_t sha256[WS_SHA256_BYTES];
-    SHA2_CTX sha;
-    SHA256Init(&sha);
-    SHA256Update(&sha, u->data, u->bytes);
-    SHA256Final(sha256, &sha);
-    if (memcmp(sha256, u->sha256, sizeof(sha256))) {
-        upload_free(c, u);
-        return WS__ERROR__INVALID_IMAGE;
-    }
-    u->image = ws_cache_find(&c->server->cache, sha256);
-    if (u->image) { /* another client was faster */
-        free(u->data);
-        u->data = NULL;
-        return WS__ERROR__OK;
-    }
-    if (ws_cache_add(&c->server->cache, sha256, u->data, u->bytes, &u->image)) {
-        upload_free(c, u);
-        return WS__ERROR__OUT_OF_MEMORY;
-    }
-    u->data = NULL;
-    return WS__ERROR__OK;
-}
-
-Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *q)
-{
-    if (q->sha256.len != WS_SHA256_BYTES)
-        return WS__ERROR__INVALID_IMAGE;
-    struct ws_upload *u = upload_find(c, q->sha256.data);
-    if (u && !q->offset) { /* from the start again */
-        upload_free(c, u);
-        u = NULL;
-    }
-    if (!u) {
-        Ws__Error e = q->offset ? WS__ERROR__INVALID_IMAGE : upload_start(c, q, &u);
-        if (e)
-            return e;
-    }
-    if (u->image || q->offset != u->received || q->image_bytes != u->bytes ||
-        q->data.len > u->bytes - u->received) {
-        upload_free(c, u);
-        return WS__ERROR__INVALID_IMAGE;
-    }
-    if (q->data.len)
-        memcpy(u->data + u->received, q->data.data, q->data.len);
-    u->received += q->data.len;
-    u->moved_ns = ws_clock_ns();
-    ws_list_remove(&u->waiting);
-    ws_list_append(&c->server->uploads, &u->waiting);
-    return u->received == u->bytes ? upload_end(c, u) : WS__ERROR__OK;
 }
 
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *q, uint32_t *ret_blocks)

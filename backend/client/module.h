@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/client/module.h - modules of a client, and images on their way to the daemon. Threads:
- * the loop. */
+/* backend/client/module.h - modules of a client. Threads: the loop. */
 #ifndef WS_BACKEND_CLIENT_MODULE_H
 #define WS_BACKEND_CLIENT_MODULE_H
 
@@ -24,18 +23,6 @@ struct ws_module {
     UT_hash_handle hh;
 };
 
-struct ws_upload { /* an image on its way */
-    struct ws_list node;
-    struct ws_list waiting; /* server->uploads */
-    struct ws_client *client;
-    uint64_t moved_ns;               /* when a part of it came last */
-    uint8_t sha256[WS_SHA256_BYTES]; /* as claimed */
-    uint8_t *data;
-    uint64_t bytes, received;
-    struct ws_image *image; /* complete: held until the ModuleLoad that follows */
-};
-enum { WS_MAX_UPLOADS = 4 };
-
 struct ws_client_modules {
     struct ws_module *by_id, *last; /* last: that was found */
     struct ws_list uploads;         /* newest last */
@@ -52,7 +39,6 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 void ws_module_loads_forget(struct ws_client *c, struct ws_context *x);
 /* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
 Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
-Ws__Error ws_module_image(struct ws_client *c, const Ws__ModuleImage *m);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
 /* Its id is free; the reference that went with the id is the caller's. */
 void ws_module_unlink(struct ws_client *c, struct ws_module *m);
@@ -64,8 +50,5 @@ static inline struct ws_module *ws_module_ref(struct ws_module *m)
 void ws_module_unref(struct ws_module *m); /* the last one frees it */
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
 void ws_modules_free(struct ws_client *c);
-void ws_uploads_free(struct ws_client *c);
-/* Forgets uploads that make no progress. Return: ms after which to look again, or -1. */
-int ws_uploads_turn(struct ws_server *s);
 
 #endif

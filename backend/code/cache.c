@@ -27,7 +27,7 @@ static void image_free(struct ws_image *i)
         ws_code_unref(c, i->by_sm[k].code);
     }
     free(i->by_sm);
-    free(i->data);
+    ws_discard(c->discards, ws_discard_free, i->data, i->bytes, &(struct ws_discard_charge){0});
     free(i);
 }
 
@@ -215,6 +215,11 @@ static void entry_free(struct ws_code_entry *e)
     free(e);
 }
 
+static void entry_discard(void *p, uint64_t bytes)
+{
+    entry_free(p);
+}
+
 static bool module_prints(const struct ws_ptx_module *m)
 {
     for (uint32_t k = 0; k < m->n_funcs; k++)
@@ -337,5 +342,5 @@ void ws_code_unref(struct ws_cache *c, struct ws_code_entry *e)
     }
     pthread_mutex_unlock(&c->code_lock);
     if (last)
-        entry_free(e);
+        ws_discard(c->discards, entry_discard, e, e->bytes, &(struct ws_discard_charge){0});
 }

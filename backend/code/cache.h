@@ -14,6 +14,7 @@
 #include "backend/accounts/account.h"
 #include "base/list.h"
 #include "backend/learn/learn.h"
+#include "backend/code/discard.h"
 #include "backend/code/rewrite.h"
 #include "device/device.h"
 #include "protocol/protocol.h"
@@ -66,7 +67,8 @@ struct ws_cache {
     uint32_t n_images, n_codes;
     uint64_t max_text_bytes; /* of a decompressed PTX */
     struct ws_rewrite_choice rewrite;
-    bool learn; /* what the code tells of its kernels is wanted */
+    struct ws_discards *discards; /* borrowed; where images and codes go */
+    bool learn;                   /* what the code tells of its kernels is wanted */
 };
 
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes);

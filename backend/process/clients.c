@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "backend/backend.h"
+#include "backend/client/upload.h"
 #include "backend/client/event.h"
 #include "backend/client/join.h"
 #include "backend/client/memory.h"

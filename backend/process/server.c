@@ -19,6 +19,7 @@
 #include "backend/client/object.h"
 #include "backend/client/relaunch.h"
 #include "backend/client/user.h"
+#include "backend/client/upload.h"
 #include "backend/code/loader.h"
 #include "backend/learn/learn.h"
 #include "backend/scheduling/fused.h"
@@ -119,6 +120,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         make_uuid(&s->gpus[i]);
     }
     ws_cache_init(&s->cache, config->limits.cache_bytes, config->limits.max_image_bytes);
+    s->cache.discards = &s->discards;
     s->cache.rewrite = config->rewrite;
     s->cache.learn = config->learn && config->clock != WS_CLOCK_SKIP;
     s->log_launches = ws_debug_on("launch");
@@ -132,6 +134,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
         r = ws_users_open(s);
     if (!r)
         r = ws_loader_new(&s->loader, &loader_limits, s->commands.wake_fd);
+    s->discards.loader = s->loader;
     if (!r)
         r = ws_alarms_new(&s->periods, s->commands.wake_fd);
     if (!r && (r = ws_energy_log_open(&s->energy_log, config)) < 0)
@@ -180,6 +183,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_alarms_leave(s->periods);
     ws_exports_free(s);
     ws_handoff_end(s);
+    s->discards.loader = NULL;
     s->loader = ws_loader_free(s->loader);
     ws_fused_cache_free(s);
     ws_fused_arena_free(s);

@@ -20,6 +20,7 @@
 #include "backend/client/reply.h"
 #include "backend/client/reset.h"
 #include "backend/client/submit.h"
+#include "backend/client/upload.h"
 #include "backend/client/value.h"
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/run.h"
@@ -28,7 +29,8 @@
 #include "base/clock.h"
 
 enum { ARENA_KEEP_BYTES = 256 << 10 };
-/* The clock is read after so many commands: a launch takes less time than another one. */
+/* The clock is read when the commands since together have CLOCK_WEIGHT: a launch takes less time
+ * than another one. */
 enum { LAUNCH_WEIGHT = 1, OTHER_WEIGHT = 4, CLOCK_WEIGHT = 16 };
 
 static const char *const error_texts[] = {
@@ -49,7 +51,7 @@ static const char *error_text(Ws__Error e)
 struct call { /* one command being handled */
     struct ws_client *c;
     const struct ws_message *msg;
-    uint64_t seq;
+    uint64_t seq, until_ns;
 };
 
 static void done(const struct call *k, Ws__Error e) /* command without a reply */
@@ -470,8 +472,8 @@ static bool object_command(const struct call *k, const Ws__Command *m)
         ws_event_destroy(k->c, m->event_destroy);
         done(k, WS__ERROR__OK);
         return true;
-    case WS__COMMAND__C_MODULE_IMAGE:
-        done(k, ws_module_image(k->c, m->module_image));
+    case WS__COMMAND__C_MODULE_IMAGE: /* in a form that ws_decode_image() does not know */
+        done(k, WS__ERROR__INVALID_IMAGE);
         return true;
     case WS__COMMAND__C_MODULE_UNLOAD:
         do_module_unload(k, m->module_unload);
@@ -618,14 +620,28 @@ static bool any_command(const struct call *k, const Ws__Command *m)
     return work_command(k, m) || object_command(k, m) || reply_command(k, m);
 }
 
-/* Return: whether it was a launch. */
-static bool command(const struct call *k, struct ws_bytes bytes)
+/* Return: whether all of it is done. */
+static bool do_image(const struct call *k, const Ws__ModuleImage *m)
+{
+    bool left;
+    Ws__Error e = ws_upload_piece(k->c, m, k->until_ns, &left);
+    if (!left)
+        done(k, e);
+    return !left;
+}
+
+/* Return: its weight; 0: it is to be carried on. */
+static unsigned command(const struct call *k, struct ws_bytes bytes)
 {
     struct ws_server *s = k->c->server;
     Ws__Launch l;
-    bool launch = !k->c->jobs.gated && ws_decode_launch(bytes, &l);
-    if (WS_LIKELY(launch)) {
+    Ws__ModuleImage image;
+    unsigned weight = OTHER_WEIGHT;
+    if (WS_LIKELY(!k->c->jobs.gated && ws_decode_launch(bytes, &l))) {
         do_launch(k, &l);
+        weight = LAUNCH_WEIGHT;
+    } else if (!k->c->jobs.gated && ws_decode_image(bytes, &image)) {
+        weight = do_image(k, &image) ? CLOCK_WEIGHT : 0;
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
         if (!m || !any_command(k, m))
@@ -638,7 +654,7 @@ static bool command(const struct call *k, struct ws_bytes bytes)
     }
     ws_server_run_ready(s);
     ws_client_flush_full(k->c);
-    return launch;
+    return weight;
 }
 
 bool ws_commands_begin(struct ws_client *c, const struct ws_client_message *m,
@@ -673,11 +689,16 @@ bool ws_commands_go_on(struct ws_client *c, const struct ws_client_message *m,
                        struct ws_commands_place *place, const struct ws_message *msg,
                        uint64_t until_ns)
 {
-    struct call k = {c, msg, place->seq};
+    struct call k = {c, msg, place->seq, until_ns};
     struct ws_bytes bytes;
     unsigned weight = 0;
-    while (!c->dropped && ws_decode_next(m, &place->pos, &bytes)) {
-        weight += command(&k, bytes) ? LAUNCH_WEIGHT : OTHER_WEIGHT;
+    size_t pos = place->pos;
+    while (!c->dropped && ws_decode_next(m, &pos, &bytes)) {
+        unsigned more = command(&k, bytes);
+        if (!more)
+            return c->dropped;
+        weight += more;
+        place->pos = pos;
         place->seq = ++k.seq;
         if (weight < CLOCK_WEIGHT || k.seq - m->first_seq == m->n_commands)
             continue;

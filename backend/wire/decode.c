@@ -14,6 +14,7 @@ enum {
     MSG_TRACE = 110
 };
 enum { MSG_POLICY = 82, MSG_EXPLAIN = 83 };
+enum { COMMAND_LAUNCH = 1, COMMAND_MODULE_IMAGE = 9 };
 
 struct wire {
     const uint8_t *p, *end;
@@ -123,7 +124,8 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
 {
     struct wire w = {command.p, command.p + command.n};
     struct field f;
-    if (!command.n || command.p[0] != (1 << 3 | BYTES) || !next(&w, &f) || w.p != w.end)
+    if (!command.n || command.p[0] != (COMMAND_LAUNCH << 3 | BYTES) || !next(&w, &f) ||
+        w.p != w.end)
         return false;
     *l = (Ws__Launch)WS__LAUNCH__INIT;
     w = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
@@ -168,6 +170,32 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
         default:
             break;
         }
+    }
+    return true;
+}
+
+bool ws_decode_image(struct ws_bytes command, Ws__ModuleImage *m)
+{
+    struct wire w = {command.p, command.p + command.n};
+    struct field f;
+    if (!command.n || command.p[0] != (COMMAND_MODULE_IMAGE << 3 | BYTES) || !next(&w, &f) ||
+        w.p != w.end)
+        return false;
+    *m = (Ws__ModuleImage)WS__MODULE_IMAGE__INIT;
+    w = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
+    while (w.p < w.end) {
+        if (!next(&w, &f) ||
+            (f.number == 1 || f.number == 4 ? f.type != BYTES : f.number <= 3 && f.type != VARINT))
+            return false;
+        ProtobufCBinaryData bytes = {f.bytes.n, (uint8_t *)f.bytes.p};
+        if (f.number == 1)
+            m->sha256 = bytes;
+        else if (f.number == 2)
+            m->offset = f.value;
+        else if (f.number == 3)
+            m->image_bytes = f.value;
+        else if (f.number == 4)
+            m->data = bytes;
     }
     return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/wire/decode.h - reading a ClientMessage a command at a time. Protobuf-c reads all but
- * launches, into an arena; launches, nearly all of what a busy client sends, are read in place
- * without allocating. Threads: none. */
+/* backend/wire/decode.h - reading a ClientMessage a command at a time. Protobuf-c reads most of
+ * them, into an arena. Read in place, without allocating, are launches, nearly all of what a busy
+ * client sends, and pieces of images, which are large. Threads: none. */
 #ifndef WS_BACKEND_WIRE_DECODE_H
 #define WS_BACKEND_WIRE_DECODE_H
 
@@ -28,6 +28,8 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
 bool ws_decode_next(const struct ws_client_message *m, size_t *pos, struct ws_bytes *ret);
 /* True if the command is a launch, now in *ret, whose params point into the message. */
 bool ws_decode_launch(struct ws_bytes command, Ws__Launch *ret);
+/* The same for a piece of an image. */
+bool ws_decode_image(struct ws_bytes command, Ws__ModuleImage *ret);
 /* Any other: NULL if it can't be read. Lives in the arena. */
 Ws__Command *ws_decode_command(struct ws_bytes command, struct ws_arena *arena);
 Ws__PolicyRequest *ws_decode_policy(struct ws_bytes request, struct ws_arena *arena);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -54,7 +55,8 @@ const char *place_make(void)
     if (mkdir(place, 0755))
         die(place);
     shell("cp backend/wattshared frontend/libwattshare.so tests/attack/bystander "
-          "tests/attack/libclockjump.so %s/ && cp -rL conf/gpu.d %s/gpu.d && chmod -R a+rX %s",
+          "tests/attack/libclockjump.so tests/attack/libturns.so %s/ && cp -rL conf/gpu.d %s/gpu.d "
+          "&& chmod -R a+rX %s",
           place, place, place);
     return place;
 }
@@ -136,11 +138,15 @@ static void own_disks(const char *dir)
         die("file systems for the daemon");
 }
 
-static void preload_clock(const char *dir)
+static void preload(const char *dir, bool clock_jumps)
 {
-    char path[96];
-    snprintf(path, sizeof(path), "%s/libclockjump.so", place);
-    setenv("LD_PRELOAD", path, 1);
+    char libraries[160], path[96];
+    snprintf(libraries, sizeof(libraries), "%s/libturns.so", place);
+    if (clock_jumps)
+        snprintf(libraries, sizeof(libraries), "%s/libturns.so:%s/libclockjump.so", place, place);
+    setenv("LD_PRELOAD", libraries, 1);
+    snprintf(path, sizeof(path), "%s/turns", dir);
+    setenv("ATTACK_TURNS", path, 1);
     snprintf(path, sizeof(path), "%s/clock", dir);
     setenv("ATTACK_CLOCK", path, 1);
 }
@@ -159,11 +165,35 @@ static _Noreturn void be_daemon(const struct target *t, const struct attack *a, 
     if (a->n_files)
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){a->n_files, a->n_files});
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    if (a->clock_jumps)
-        preload_clock(t->dir);
+    preload(t->dir, a->clock_jumps);
     place_become(UID_DAEMON);
     execl(program, program, "--config", t->conf, "--ready-fd", "3", NULL);
     _exit(127);
+}
+
+/* The file in which the daemon tells of its turns. */
+static struct turns *turns_new(const char *dir)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "%s/turns", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || fchmod(fd, 0666) || ftruncate(fd, sizeof(struct turns)))
+        die(path);
+    void *p = mmap(NULL, sizeof(struct turns), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        die(path);
+    close(fd);
+    return p;
+}
+
+void daemon_turns_begin(struct daemon *d)
+{
+    d->turns->longest_ns = 0;
+}
+
+double daemon_longest_turn_ms(const struct daemon *d)
+{
+    return (double)d->turns->longest_ns / 1e6;
 }
 
 bool daemon_start(struct daemon *d, const struct attack *a)
@@ -182,6 +212,7 @@ bool daemon_start(struct daemon *d, const struct attack *a)
     if (chmod(t->dir, 0777))
         die(t->dir);
     write_conf(t, a);
+    d->turns = turns_new(t->dir);
     if (pipe(ready))
         die("pipe");
     t->pid = fork();
@@ -253,5 +284,6 @@ void daemon_last_words(const struct daemon *d, char *buf, size_t size)
 
 void daemon_remove(struct daemon *d)
 {
+    munmap(d->turns, sizeof(*d->turns));
     shell("rm -rf %s", d->target.dir);
 }

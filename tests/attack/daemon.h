@@ -5,6 +5,7 @@
 #define WS_TESTS_ATTACK_DAEMON_H
 
 #include "tests/attack/attack.h"
+#include "tests/attack/turns.h"
 
 /* Users who take part. Nobody else has these numbers on an ordinary machine. */
 enum { UID_DAEMON = 61000, UID_ATTACKER, UID_BYSTANDER, UID_NEWCOMER, UID_PROGRAM };
@@ -21,11 +22,15 @@ struct daemon {
     int status; /* of its end, once @ended */
     bool ended;
     long peak_kib; /* of its memory, as far as it was looked at */
+    struct turns *turns;
 };
 /* Return: false: it does not start; its log says why. */
 bool daemon_start(struct daemon *d, const struct attack *a);
 /* Notes its memory, and whether it has ended. */
 void daemon_look(struct daemon *d);
+/* The most processor time that a turn of its loop has taken since daemon_turns_begin(). */
+void daemon_turns_begin(struct daemon *d);
+double daemon_longest_turn_ms(const struct daemon *d);
 /* SIGTERM. Return: false: it did not end within @seconds and was killed. */
 bool daemon_stop(struct daemon *d, unsigned seconds);
 /* The last line of its log that says why it ended, or "". */

@@ -6,8 +6,9 @@
  *   - two processes that measure how quickly the machine itself wakes a process.
  * An attack has *held* if the daemon lives and ends well when it is told to, if all results of all
  * programs are right, if 99 of 100 of the bystander's calls end within 5 ms (and what the machine
- * takes for the four wake-ups of a call), if the daemon's memory stays below the attack's bound,
- * and if the attackers have not won what they were after. Else it *fell*, and the reason is given.
+ * takes for the four wake-ups of a call), if no turn of the daemon's loop takes more than 10 ms of
+ * processor time, if the daemon's memory stays below the attack's bound, and if the attackers have
+ * not won what they were after. Else it *fell*, and the reason is given.
  * The status is 1 if one fell, and 77 if nothing was tried: it takes root to be several users.
  * -l lists the attacks. -q is for a machine that has other work: attacks are short, and calls may
  * take a second. */
@@ -25,7 +26,9 @@
 
 enum {
     P99_MS = 5,
+    TURN_MS = 10,
     QUICK_P99_MS = 1000,
+    QUICK_TURN_MS = 100,
     MEMORY_MIB = 512,
     MS = 1500,
     QUICK_MS = 500,
@@ -42,14 +45,14 @@ enum {
 };
 
 static const struct attack *const families[] = {attacks_connect, attacks_message, attacks_code,
-                                                attacks_share, attacks_host};
+                                                attacks_share,   attacks_host,    attacks_work};
 static const char *place;
 static bool quick; /* -q */
 
 struct judgement {
     char why[256];  /* "": held */
     bool only_late; /* for no other reason than that calls took long */
-    double p99_ms, machine_ms;
+    double p99_ms, machine_ms, turn_ms;
     long mib;
 };
 
@@ -130,6 +133,14 @@ static void watch(struct daemon *d, const struct attackers *x, struct newcomer *
     }
 }
 
+static void judge_turns(struct judgement *j, const struct daemon *d)
+{
+    double most = quick ? QUICK_TURN_MS : TURN_MS;
+    j->turn_ms = daemon_longest_turn_ms(d);
+    if (j->turn_ms > most)
+        late(j, "a turn of the daemon's loop took %.1f ms of the processor", j->turn_ms);
+}
+
 static void judge_bystander(struct judgement *j, const struct attack *a, const struct report *r)
 {
     double p99_ms = quick ? QUICK_P99_MS : P99_MS,
@@ -198,6 +209,7 @@ static void assault(struct daemon *d, const struct attack *a, struct judgement *
         fell(j, "the bystander did not start, before the attack");
     t->bystander = b.pid;
     control_start(&control);
+    daemon_turns_begin(d);
     if (!a->first)
         begin(&x, a, t);
     watch(d, &x, &middle);
@@ -215,6 +227,7 @@ static void assault(struct daemon *d, const struct attack *a, struct judgement *
         leave(&middle, a, j);
     }
     bystander_end(&b, END_MS, &r);
+    judge_turns(j, d);
     judge_bystander(j, a, &r);
     programs_end(programs, n, j);
     for (unsigned i = 0; i < x.n; i++)
@@ -265,8 +278,9 @@ static void do_one(const struct attack *a)
         run(a, &j);
     while (++tries < TRIES && j.only_late);
     *(j.why[0] ? &n_fell : &n_held) += 1;
-    printf("%-4s %-19s %-5s %8.2f %8.2f %6ld  %s%s%s", a->row, a->name, j.why[0] ? "FELL" : "held",
-           j.p99_ms, j.machine_ms, j.mib, a->what, j.why[0] ? ": " : "", j.why);
+    printf("%-4s %-19s %-5s %8.2f %8.2f %8.2f %6ld  %s%s%s", a->row, a->name,
+           j.why[0] ? "FELL" : "held", j.p99_ms, j.machine_ms, j.turn_ms, j.mib, a->what,
+           j.why[0] ? ": " : "", j.why);
     printf(tries > 1 ? " (%u tries)\n" : "\n", tries);
     fflush(stdout);
 }
@@ -294,7 +308,8 @@ int main(int argc, char **argv)
     }
     place = place_make();
     atexit(place_remove);
-    printf("%-4s %-19s %-5s %8s %8s %6s\n", "row", "attack", "", "p99 ms", "machine", "MiB");
+    printf("%-4s %-19s %-5s %8s %8s %8s %6s\n", "row", "attack", "", "p99 ms", "machine", "turn",
+           "MiB");
     for (size_t f = 0; f < WS_ARRAY_SIZE(families); f++)
         for (const struct attack *a = families[f]; a->name; a++)
             if (wanted(a, names))

@@ -386,7 +386,7 @@ uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream)
     return query(w, peer, WS__QUERY__WHAT_STREAM, stream);
 }
 
-static void sha_of(const void *p, size_t n, uint8_t *ret)
+void wss_sha256(const void *p, size_t n, uint8_t *ret)
 {
     SHA2_CTX sha;
     SHA256Init(&sha);
@@ -398,7 +398,7 @@ uint64_t wss_load_try(struct wss *w, unsigned peer, uint64_t module, uint32_t de
                       const void *image, size_t n)
 {
     uint8_t sha256[WS_SHA256_BYTES];
-    sha_of(image, n, sha256);
+    wss_sha256(image, n, sha256);
     Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
     m.module = module;
     m.device = device;
@@ -415,7 +415,7 @@ uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device
     if (wss_error(w, peer, seq) != WS__ERROR__NEED_IMAGE)
         return seq;
     uint8_t sha256[WS_SHA256_BYTES];
-    sha_of(image, n, sha256);
+    wss_sha256(image, n, sha256);
     Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
     i.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     i.image_bytes = n;

@@ -78,6 +78,7 @@ uint64_t wss_sync_device(struct wss *w, unsigned peer, uint32_t device);
 uint64_t wss_query_event(struct wss *w, unsigned peer, uint64_t event);
 uint64_t wss_query_stream(struct wss *w, unsigned peer, uint64_t stream);
 uint64_t wss_free_mem(struct wss *w, unsigned peer, uint64_t va);
+void wss_sha256(const void *p, size_t n, uint8_t *ret);
 /* ModuleLoad; if the image is not known, uploads it and tries again. wss_load_try(): only the
  * first. */
 uint64_t wss_load(struct wss *w, unsigned peer, uint64_t module, uint32_t device, const void *image,

@@ -234,6 +234,41 @@ static void test_goodbye_in_a_long_message(void **state)
     assert_null(client(GREEDY));
 }
 
+/* One command with much data is cut too: others are served between its parts, and it comes whole. */
+static void test_long_piece_is_cut(void **state)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
+                              ".visible .entry k()\n{\nret;\n}\n";
+    enum { BYTES = 1000000 };
+    uint8_t sha256[WS_SHA256_BYTES], *bytes = malloc(BYTES);
+    memset(bytes, ' ', BYTES);
+    memcpy(bytes, ptx, sizeof(ptx) - 1);
+    wss_sha256(bytes, BYTES, sha256);
+    Ws__ModuleImage piece = WS__MODULE_IMAGE__INIT;
+    piece.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
+    piece.image_bytes = BYTES;
+    piece.data = (ProtobufCBinaryData){BYTES, bytes};
+    Ws__ClientMessage *m = questions(GREEDY, 1);
+    m->commands[0]->c_case = WS__COMMAND__C_MODULE_IMAGE;
+    m->commands[0]->module_image = &piece;
+    give(GREEDY, m, NULL);
+    wss_turn(w);
+    ws_recent_add(&client(GREEDY)->sender.use, ws_clock_ns(), UINT64_C(1) << 60);
+    for (unsigned i = 1; i <= 3; i++) {
+        give(MODEST, questions(MODEST, 1), NULL);
+        wss_turn(w);
+        check_replies(MODEST, i);
+    }
+    assert_int_equal(client(GREEDY)->stats.n_retired, 0);
+    turns_until_idle();
+    assert_int_equal(client(GREEDY)->stats.n_retired, 1);
+    assert_int_equal(w->peers[GREEDY].notice_error, WS__ERROR__OK);
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    assert_int_equal(wss_error(w, GREEDY, wss_load_try(w, GREEDY, 1, 0, bytes, BYTES)),
+                     WS__ERROR__OK);
+    free(bytes);
+}
+
 static void frame_end(struct ws_buffer *b)
 {
     free(b);
@@ -405,6 +440,7 @@ int main(int argc, char **argv)
         T(test_dropped_while_held),
         T(test_bad_message_behind_a_long_one),
         T(test_goodbye_in_a_long_message),
+        T(test_long_piece_is_cut),
         T(test_data_of_a_held_message),
         T(test_ring_of_a_held_client),
         T(test_lost_while_held),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "backend/client/upload.h"
 #include "backend/client/object.h"
 #include "backend/client/user.h"
 #include "backend/client/vmm.h"
