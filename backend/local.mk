@@ -68,6 +68,8 @@ backend_libbackend_a_SOURCES = \
 	backend/code/cache.h \
 	backend/code/discard.c \
 	backend/code/discard.h \
+	backend/code/kernels.c \
+	backend/code/kernels.h \
 	backend/code/load.c \
 	backend/code/load.h \
 	backend/code/loader.c \

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "backend/client/memory.h"
 #include "backend/client/module.h"
+#include "backend/code/kernels.h"
 #include "backend/client/relaunch.h"
 #include "backend/client/sms.h"
 #include "backend/client/stream.h"

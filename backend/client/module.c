@@ -11,6 +11,7 @@
 #include "backend/client/reply.h"
 #include "backend/client/upload.h"
 #include "backend/client/user.h"
+#include "backend/code/kernels.h"
 #include "backend/code/load.h"
 #include "base/alloc.h"
 
@@ -101,12 +102,6 @@ static Ws__Error place_variables(struct ws_module *m)
         }
     }
     return WS__ERROR__OK;
-}
-
-Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k)
-{
-    return k->unsupported_code == WS_PTX_E_NOTFOUND ? WS__ERROR__NOT_FOUND
-                                                    : WS__ERROR__UNSUPPORTED_PTX;
 }
 
 static Ws__Error error_of_ptx(int r)
@@ -209,60 +204,6 @@ Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
     return e;
 }
 
-static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_info *k)
-{
-    Ws__Kernel *out = ws_arena_alloc(a, sizeof(*out));
-    uint32_t *offsets = ws_arena_array(a, k->n_params, sizeof(*offsets)),
-             *sizes = ws_arena_array(a, k->n_params, sizeof(*sizes));
-    if (!out || !offsets || !sizes)
-        return NULL;
-    ws__kernel__init(out);
-    for (uint32_t i = 0; i < k->n_params; i++) {
-        offsets[i] = (uint32_t)k->params[i].param_offset;
-        sizes[i] = (uint32_t)k->params[i].size_bytes;
-    }
-    out->name = (char *)k->name;
-    out->param_offsets = offsets;
-    out->param_sizes = sizes;
-    out->n_param_offsets = out->n_param_sizes = k->n_params;
-    out->param_bytes = k->param_bytes;
-    out->static_shared_bytes = k->static_shared_bytes;
-    out->local_bytes = k->local_bytes;
-    out->n_regs = k->n_regs;
-    out->max_threads_per_block = k->max_threads_per_block;
-    out->const_bytes = k->const_bytes;
-    out->ptx_version = k->ptx_version;
-    out->sm = k->sm;
-    if (k->unsupported) {
-        out->unsupported = (char *)k->unsupported;
-        out->unsupported_error = ws_error_of_kernel(k);
-    }
-    return out;
-}
-
-enum { KERNELS_FIELD = 1, KERNELS_TAG_BYTES = 1 }; /* of ModuleInfo */
-
-/* A module may have 100,000 kernels, and a client may load it again and again: what is said of
- * them is made once. Return: false: no memory. */
-static bool pack_kernels(struct ws_arena *a, struct ws_code_entry *code)
-{
-    Ws__ModuleInfo all = WS__MODULE_INFO__INIT;
-    if (code->packed.bytes)
-        return true;
-    all.kernels = ws_arena_array(a, code->n_kernels, sizeof(*all.kernels));
-    if (!all.kernels)
-        return false;
-    for (uint32_t i = 0; i < code->n_kernels; i++)
-        if (!(all.kernels[all.n_kernels++] = kernel_message(a, &code->info->kernels[i])))
-            return false;
-    code->packed.n = ws__module_info__get_packed_size(&all);
-    code->packed.bytes = malloc(WS_MAX(code->packed.n, (size_t)1));
-    if (!code->packed.bytes)
-        return false;
-    ws__module_info__pack(&all, code->packed.bytes);
-    return true;
-}
-
 static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
 {
     switch (type) {
@@ -284,14 +225,14 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
     const struct ws_dmodule_info *info = m->code->info;
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
     out.variables = ws_arena_array(a, info->n_vars, sizeof(*out.variables));
-    if (!out.variables || !pack_kernels(a, m->code))
+    if (!out.variables)
         return false;
     /* Protobuf-c copies a field that it does not know as it is, behind its tag. */
-    ProtobufCMessageUnknownField kernels = {.tag = KERNELS_FIELD,
+    ProtobufCMessageUnknownField kernels = {.tag = WS_KERNELS_FIELD,
                                             .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED};
     if (m->code->packed.n) {
-        kernels.data = m->code->packed.bytes + KERNELS_TAG_BYTES;
-        kernels.len = m->code->packed.n - KERNELS_TAG_BYTES;
+        kernels.data = m->code->packed.bytes + WS_KERNELS_TAG_BYTES;
+        kernels.len = m->code->packed.n - WS_KERNELS_TAG_BYTES;
         out.base.unknown_fields = &kernels;
         out.base.n_unknown_fields = 1;
     }

@@ -30,8 +30,6 @@ struct ws_client_modules {
     struct ws_list loads; /* ModuleLoads whose code is being made */
 };
 
-/* The error of a launch of a kernel that can't run. */
-Ws__Error ws_error_of_kernel(const struct ws_kernel_info *k);
 /* Has the module's code made, answers and retires the ModuleLoad. */
 void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x

@@ -60,6 +60,10 @@ void ws_export_closed(struct ws_export *e); /* no process has the descriptor any
 void ws_exports_forget(struct ws_client *c);
 void ws_exports_free(struct ws_server *s);
 /* What the data of an event of server->handoff.epoll_fd points at begins with this. */
-enum ws_handoff_source { WS_HANDOFF_SOURCE_CONN, WS_HANDOFF_SOURCE_EXPORT, WS_HANDOFF_SOURCE_RING };
+enum ws_handoff_source {
+    WS_HANDOFF_SOURCE_CONNS,
+    WS_HANDOFF_SOURCE_EXPORT,
+    WS_HANDOFF_SOURCE_RING
+};
 
 #endif

@@ -101,14 +101,21 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     return WS__ERROR__OK;
 }
 
+static void unmap(void *p, uint64_t bytes)
+{
+    munmap(p, bytes);
+}
+
+/* Its pages may have no other user left. */
 static void segment_free(struct ws_segment *g, struct ws_client *c)
 {
     HASH_DEL(c->segments.by_id, g);
     c->stats.segment_bytes -= g->bytes;
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
-    munmap(g->map, g->map_bytes);
-    segment_release(c, g->map_bytes);
+    ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    ws_discard(&c->server->discards, unmap, g->map, g->map_bytes,
+               &(struct ws_discard_charge){c->who.account, WS_RESOURCE_HOST_BYTES, g->map_bytes});
     if (g->fd >= 0)
         close(g->fd);
     free(g);

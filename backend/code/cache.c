@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/code/cache.h"
 
+#include "backend/code/kernels.h"
+
 #include <sha256.h>
 #include <string.h>
 
@@ -270,9 +272,13 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         entry_free(e);
         return r;
     }
-    uint64_t now_held = ws_budget_held();
-    e->bytes = now_held > held ? now_held - held : 0;
     e->info = ws_dmodule_info(e->dmodule);
+    if ((r = ws_kernels_pack(e))) {
+        entry_free(e);
+        return r;
+    }
+    uint64_t now_held = ws_budget_held();
+    e->bytes = (now_held > held ? now_held - held : 0) + e->packed.n;
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;

@@ -34,10 +34,10 @@ struct ws_code_entry {
     char *warnings;                 /* malloc'ed: what of it can't run; NULL: nothing */
     bool prints;                    /* kernels may write text */
     struct {
-        uint8_t *bytes; /* malloc'ed; NULL: not made yet */
+        uint8_t *bytes; /* malloc'ed */
         size_t n;
-    } packed;   /* a ModuleInfo of nothing but the kernels: the same for all clients. Loop thread */
-    bool bound; /* to its GPU: functions are called by addresses, or nobody knows */
+    } packed;        /* a ModuleInfo of nothing but the kernels: the same for all clients */
+    bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
     uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;
 };

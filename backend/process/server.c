@@ -97,7 +97,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     if (n_devices > 1 && devices[n_devices - 1]->spec.host)
         s->n_visible--;
     s->stats.start_ns = ws_clock_ns();
-    s->handoff.epoll_fd = s->handoff.accept.fd = s->handoff.accept.reserve_fd = -1;
+    s->handoff.epoll_fd = s->handoff.conns_fd = s->handoff.accept.fd =
+        s->handoff.accept.reserve_fd = -1;
     s->arena.limit_bytes = WS_MESSAGE_ARENA_BYTES;
     ws_list_init(&s->clients.all);
     ws_list_init(&s->clients.dropped);

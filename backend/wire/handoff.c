@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The handoff socket. Each local client holds one connection to it, on which it asks for
- * segments and other descriptors; when the connection ends, the client leaves. All descriptors
- * are in one epoll descriptor, which the loop polls. Each connection is on the account of its user
- * from the start. One that has not named its client after a while is closed, and leaves room before
+ * segments and other descriptors; when the connection ends, the client leaves. The loop polls one
+ * epoll descriptor, in which are the listener, rings, exports, and another epoll descriptor with the
+ * connections. So what rings is always heard, while requests are served for a slice of time in each
+ * turn, a few of each connection in turn. Each connection is on the account of its user from the
+ * start, and so is the time that its requests take. One that has not named its client after a while is closed, and leaves room before
  * that when its user may have no more connections or no descriptor is left. So is one whose answer
  * does not fit its socket buffer, because its client does not read. */
 #include "backend/backend.h"
@@ -22,10 +24,9 @@
 #include "protocol/handoff.h"
 
 #define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
-enum { EVENTS = 64, REQUESTS_PER_TURN = 16 };
+enum { EVENTS = 64, CONNS_AT_A_TIME = 8, REQUESTS_AT_A_TIME = 4 };
 
 struct ws_handoff_conn {
-    enum ws_handoff_source source;
     int fd;
     struct ws_account *account; /* charged with it */
     struct ws_client *client;   /* NULL: no hello yet */
@@ -39,14 +40,19 @@ static bool make_room(void *arg, const struct ws_account *a);
 /* @fd: taken */
 static int handoff_begin(struct ws_server *s, const char *path, int fd)
 {
-    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL},
+                       conns = {.events = EPOLLIN, .data.ptr = &s->handoff.conns_source};
+    s->handoff.conns_source = WS_HANDOFF_SOURCE_CONNS;
     ws_accept_init(&s->handoff.accept, fd, true,
                    &(struct ws_accept_ops){s, s->accounts, enter, make_room});
     snprintf(s->handoff.path, sizeof(s->handoff.path), "%s", path);
     s->handoff.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (s->handoff.epoll_fd < 0)
+    s->handoff.conns_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (s->handoff.epoll_fd < 0 || s->handoff.conns_fd < 0 ||
+        epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e) ||
+        epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, s->handoff.conns_fd, &conns))
         return ws_raise(-errno);
-    return epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, fd, &e) ? ws_raise(-errno) : 0;
+    return 0;
 }
 
 int ws_server_handoff_listen(struct ws_server *s, const char *path, uint32_t mode)
@@ -99,7 +105,9 @@ void ws_handoff_end(struct ws_server *s)
     ws_accept_deinit(&s->handoff.accept);
     if (s->handoff.epoll_fd >= 0)
         close(s->handoff.epoll_fd);
-    s->handoff.epoll_fd = -1;
+    if (s->handoff.conns_fd >= 0)
+        close(s->handoff.conns_fd);
+    s->handoff.epoll_fd = s->handoff.conns_fd = -1;
 }
 
 /* Closes who has not said hello in time. */
@@ -139,14 +147,13 @@ static void enter(void *arg, const struct ws_newly_accepted *n)
     struct ws_server *s = arg;
     struct ws_handoff_conn *k = ws_alloc(sizeof(*k));
     struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = k};
-    if (!k || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
+    if (!k || epoll_ctl(s->handoff.conns_fd, EPOLL_CTL_ADD, n->fd, &e)) {
         close(n->fd);
         ws_account_release(n->account, WS_RESOURCE_CONNECTIONS, 1);
         ws_account_unref(n->account);
         free(k);
         return;
     }
-    k->source = WS_HANDOFF_SOURCE_CONN;
     k->fd = n->fd;
     k->account = n->account;
     k->since_ns = ws_clock_ns();
@@ -238,7 +245,7 @@ static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
 static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
 {
     struct ws_handoff_request q;
-    for (int i = 0; i < REQUESTS_PER_TURN; i++) { /* the rest stays readable */
+    for (int i = 0; i < REQUESTS_AT_A_TIME; i++) { /* the rest stays readable */
         int came = -1;
         ssize_t n = ws_packet_recv(k->fd, &q, sizeof(q), &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
@@ -252,6 +259,36 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
     return true;
 }
 
+/* Serves a connection that has something to say. */
+static void visit(struct ws_server *s, struct ws_handoff_conn *k)
+{
+    if ((k->client && k->client->dropped) || serve(s, k))
+        return;
+    if (k->client)
+        ws_client_leave(k->client, "end of its handoff connection");
+    ws_handoff_close(s, k);
+}
+
+/* Those that are not reached come first the next time. */
+static void serve_conns(struct ws_server *s)
+{
+    struct epoll_event events[CONNS_AT_A_TIME];
+    uint64_t now = ws_clock_ns(), until = now + s->messages.slice_ns;
+    int n;
+    do {
+        n = epoll_wait(s->handoff.conns_fd, events, CONNS_AT_A_TIME, 0);
+        for (int i = 0; i < n; i++) {
+            struct ws_handoff_conn *k = events[i].data.ptr;
+            struct ws_account *a = ws_account_ref(k->account);
+            uint64_t before = now;
+            visit(s, k);
+            now = ws_clock_ns();
+            ws_account_add_time(a, WS_ACCOUNT_LOOP, now - before, now);
+            ws_account_unref(a);
+        }
+    } while (n == CONNS_AT_A_TIME && now < until);
+}
+
 void ws_handoff_turn(struct ws_server *s)
 {
     struct epoll_event events[EVENTS];
@@ -259,25 +296,15 @@ void ws_handoff_turn(struct ws_server *s)
         return;
     int n = epoll_wait(s->handoff.epoll_fd, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
-        struct ws_handoff_conn *k =
-            events[i].data.ptr; /* or an export: both begin with their source */
-        if (!k) {
+        void *p = events[i].data.ptr;
+        if (!p)
             s->handoff.accept.more = true;
-            continue;
-        }
-        if (k->source == WS_HANDOFF_SOURCE_EXPORT) {
-            ws_export_closed(events[i].data.ptr);
-            continue;
-        }
-        if (k->source == WS_HANDOFF_SOURCE_RING) {
-            ws_client_ring_signalled(events[i].data.ptr);
-            continue;
-        }
-        if ((k->client && k->client->dropped) || serve(s, k))
-            continue;
-        if (k->client)
-            ws_client_leave(k->client, "end of its handoff connection");
-        ws_handoff_close(s, k);
+        else if (*(enum ws_handoff_source *)p == WS_HANDOFF_SOURCE_EXPORT)
+            ws_export_closed(p);
+        else if (*(enum ws_handoff_source *)p == WS_HANDOFF_SOURCE_RING)
+            ws_client_ring_signalled(p);
+        else
+            serve_conns(s);
     }
     prune(s);
     ws_accept_turn(&s->handoff.accept);

@@ -5,6 +5,7 @@
 #define WS_BACKEND_WIRE_HANDOFF_H
 
 #include "backend/client/client.h"
+#include "backend/client/object.h"
 #include "backend/wire/accept.h"
 #include "protocol/ring.h"
 
@@ -22,8 +23,10 @@ struct ws_client_wire {
 struct ws_server_handoff {
     struct ws_list conns, unbound; /* of clients; of those that have not named one yet */
     struct ws_accept accept;
-    int epoll_fd; /* of all descriptors; -1: there is no handoff socket */
-    bool passed;  /* the listener is the service manager's: its file is not ours to remove */
+    int epoll_fd; /* what the loop polls; -1: there is no handoff socket */
+    int conns_fd; /* in it: of all connections */
+    enum ws_handoff_source conns_source;
+    bool passed; /* the listener is the service manager's: its file is not ours to remove */
     char path[108];
     struct ws_list rung; /* rings that were signalled */
     uint8_t ring_message[WS_RING_MESSAGE_BYTES];

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/attack/work.c - attacks by single commands and requests that are much work for the daemon:
  * row 7. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/packet.h"
+#include "protocol/handoff.h"
 #include "tests/attack/attack.h"
 
 static bool open_or_wait(struct raw *r, const struct target *t)
@@ -36,5 +43,77 @@ static const char *pieces(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* A new module of 100,000 kernels, of which the answer tells. */
+static const char *kernels(const struct target *t, unsigned copy)
+{
+    enum { KERNELS = 100000, KERNEL_BYTES = 40 };
+    char *text = malloc((size_t)KERNELS * KERNEL_BYTES);
+    struct raw r;
+    for (unsigned i = 0; text && attack_goes_on(t) && open_or_wait(&r, t); i++) {
+        size_t n = (size_t)sprintf(
+            text, "// %u %u\n.version 7.0\n.target sm_50\n.address_size 64\n", copy, i);
+        for (unsigned k = 0; k < KERNELS; k++)
+            n += (size_t)sprintf(text + n, ".entry k%u(){ret;}\n", k);
+        while (attack_goes_on(t) && raw_load(&r, 1, text, n) < 0)
+            ; /* it takes longer than raw_wait() waits */
+        raw_close(&r);
+    }
+    return NULL;
+}
+
+/* Pinned memory whose last user is the daemon. */
+static const char *pinned(const struct target *t, unsigned copy)
+{
+    enum { BYTES = 256 << 20 };
+    struct raw r;
+    (void)copy;
+    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+        if (raw_open_side(&r, t->side))
+            continue;
+        int fd = -1;
+        if (raw_side(&r, WS_HANDOFF_PINNED, BYTES, &fd) || fd < 0)
+            continue;
+        uint8_t *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p != MAP_FAILED) {
+            memset(p, 1, BYTES);
+            munmap(p, BYTES);
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+/* Requests on the handoff socket, on many connections at once. */
+static const char *requests(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 32 };
+    struct raw r[CLIENTS];
+    unsigned n = 0;
+    (void)copy;
+    while (n < CLIENTS && attack_goes_on(t))
+        if (!raw_open(&r[n], t->sock, NULL) && !raw_open_side(&r[n], t->side))
+            n++;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = 4096};
+    while (attack_goes_on(t))
+        for (unsigned c = 0; c < n; c++) {
+            memcpy(q.token, r[c].token, sizeof(q.token));
+            for (unsigned i = 0; i < 16; i++)
+                (void)!send(r[c].side, &q, sizeof(q), MSG_DONTWAIT);
+            /* The answers are read, and their descriptors closed. */
+            int fd = -1;
+            struct ws_handoff_reply a;
+            while (ws_packet_recv(r[c].side, &a, sizeof(a), &fd, MSG_DONTWAIT) > 0) {
+                if (fd >= 0)
+                    close(fd);
+                fd = -1;
+            }
+        }
+    return NULL;
+}
+
 const struct attack attacks_work[] = {
-    {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1}, {0}};
+    {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
+    {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
+    {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
+    {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
+    {0}};
