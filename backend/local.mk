@@ -22,6 +22,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/identity.c \
 	backend/client/identity.h \
 	backend/client/host_function.h \
+	backend/client/instance.c \
+	backend/client/instance.h \
 	backend/client/join.c \
 	backend/client/join.h \
 	backend/client/launch.c \

@@ -86,7 +86,15 @@ int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_
     const struct ws_dmodule_info *info = ws_dmodule_info(m);
     if (!var_va && info->n_vars && !info->own_vars)
         return ws_raise(-EINVAL);
-    return d->ops->instance_new(d, m, s, var_va, true, ret);
+    return d->ops->instance_new(d, m, s, var_va, WS_WRITE_ALL, ret);
+}
+
+int ws_device_instance_again(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                             const uint64_t *var_va, struct ws_dinstance **ret)
+{
+    if ((!var_va && ws_dmodule_info(m)->n_vars) || ws_dmodule_info(m)->own_vars)
+        return ws_raise(-EINVAL);
+    return d->ops->instance_new(d, m, s, var_va, WS_WRITE_UNMANAGED, ret);
 }
 
 void ws_device_instance_vars(struct ws_device *d, const struct ws_dinstance *i, uint64_t *ret_va)
@@ -99,7 +107,7 @@ int ws_device_instance_borrow(struct ws_device *d, struct ws_dmodule *m, struct 
 {
     if ((!var_va && ws_dmodule_info(m)->n_vars) || ws_dmodule_info(m)->own_vars)
         return ws_raise(-EINVAL);
-    return d->ops->instance_new(d, m, s, var_va, false, ret);
+    return d->ops->instance_new(d, m, s, var_va, WS_WRITE_NONE, ret);
 }
 
 void ws_device_instance_free(struct ws_device *d, struct ws_dinstance *i)

@@ -70,6 +70,11 @@ struct ws_alarm {
 
 /* Const table; instances embed struct ws_device first. Contracts as at the functions below, which
  * check and call them. */
+enum ws_instance_write { /* which variables a new instance gives their initial values */
+                         WS_WRITE_NONE,
+                         WS_WRITE_ALL,
+                         WS_WRITE_UNMANAGED
+};
 struct ws_device_ops {
     const char *name; /* "soft" */
     void (*close)(struct ws_device *d);
@@ -95,7 +100,8 @@ struct ws_device_ops {
                        struct ws_diags *diags);
     void (*module_unload)(struct ws_dmodule *m);
     int (*instance_new)(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                        const uint64_t *var_va, bool write, struct ws_dinstance **ret);
+                        const uint64_t *var_va, enum ws_instance_write write,
+                        struct ws_dinstance **ret);
     void (*instance_free)(struct ws_dinstance *i);
     void (*instance_vars)(const struct ws_dinstance *i,
                           uint64_t *ret_va); /* NULL: no module has own_vars */
@@ -197,6 +203,10 @@ const struct ws_dmodule_info *ws_dmodule_info(const struct ws_dmodule *m);
 WS_MUST_CHECK int ws_device_instance_new(struct ws_device *d, struct ws_dmodule *m,
                                          struct ws_space *s, const uint64_t *var_va,
                                          struct ws_dinstance **ret);
+/* The same after managed variables were moved to where they have values, which they keep. */
+WS_MUST_CHECK int ws_device_instance_again(struct ws_device *d, struct ws_dmodule *m,
+                                           struct ws_space *s, const uint64_t *var_va,
+                                           struct ws_dinstance **ret);
 /* Where the variables of an instance with own_vars lie; 0: programs can't name it. @ret_va:
  * [n_vars]. */
 void ws_device_instance_vars(struct ws_device *d, const struct ws_dinstance *i, uint64_t *ret_va);

@@ -117,6 +117,11 @@ check_PROGRAMS += tests/unit/backend/test_endless
 tests_unit_backend_test_endless_SOURCES = tests/unit/backend/test_endless.c
 tests_unit_backend_test_endless_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_endless
+check_PROGRAMS += tests/unit/backend/test_instance
+tests_unit_backend_test_instance_SOURCES = tests/unit/backend/test_instance.c
+tests_unit_backend_test_instance_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_instance
+
 check_PROGRAMS += tests/unit/backend/test_reset
 tests_unit_backend_test_reset_SOURCES = tests/unit/backend/test_reset.c
 tests_unit_backend_test_reset_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(TEST_LDADD)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/client/instance.h"
 #include "backend/client/memory.h"
 #include "backend/client/reply.h"
 #include "backend/client/upload.h"
@@ -123,19 +124,11 @@ static Ws__Error error_of_ptx(int r)
     }
 }
 
-static Ws__Error module_make(struct ws_module *m)
+/* A command that comes to nothing. */
+static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
 {
-    struct ws_device *d = m->context->gpu->device;
-    if (m->code->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS)
-        return WS__ERROR__UNSUPPORTED_PTX;
-    Ws__Error e = place_variables(m);
-    if (e)
-        return e;
-    int r = ws_device_instance_new(d, m->code->dmodule, m->context->client->memory.space, m->var_va,
-                                   &m->instance);
-    if (!r && m->code->info->own_vars)
-        ws_device_instance_vars(d, m->instance, m->var_va);
-    return r ? (r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE) : WS__ERROR__OK;
+    ws_client_reply_error(c, seq, e, text);
+    ws_client_retire(c, 1);
 }
 
 /* Where mapped host memory of the client is, or NULL. */
@@ -148,60 +141,65 @@ static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
     return at.host + (va - at.va);
 }
 
-/* A new instance writes all initial values where they belong now, also addresses of what was
- * moved. What was in the places comes back afterwards, where it is to be kept. */
-static Ws__Error replace_instance(struct ws_module *m, const uint64_t *var_va)
+/* The instance that writes what belongs to the new places has been made. */
+static void placed(const struct ws_instance_made *made)
 {
+    struct ws_module *m = made->module;
     struct ws_client *c = m->context->client;
-    struct ws_dinstance *fresh;
-    int r = ws_device_instance_new(m->context->gpu->device, m->code->dmodule, c->memory.space,
-                                   var_va, &fresh);
-    if (r)
-        return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
-    ws_device_instance_free(m->context->gpu->device, m->instance);
-    m->instance = fresh;
-    memcpy(m->var_va, var_va, m->code->info->n_vars * sizeof(*var_va));
-    return WS__ERROR__OK;
+    struct ws_device *d = m->context->gpu->device;
+    Ws__Error e = made->error;
+    m->placing = false;
+    if (!e && (c->dropped || m->launched)) {
+        ws_device_instance_free(d, made->instance);
+        e = WS__ERROR__INVALID_HANDLE;
+    } else if (!e) {
+        ws_device_instance_free(d, m->instance);
+        m->instance = made->instance;
+        memcpy(m->var_va, made->var_va, m->code->info->n_vars * sizeof(*m->var_va));
+    }
+    if (!c->dropped) {
+        ws_client_reply_error(c, made->seq, e, "");
+        ws_client_retire(c, 1);
+    }
+    ws_module_unref(m);
 }
 
-Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *q)
+/* Return: where the variables of @m are to be, in the server's arena, or NULL: *ret_error. */
+static uint64_t *new_places(const struct ws_module *m, const Ws__ModulePlace *q,
+                            Ws__Error *ret_error)
 {
-    struct ws_module *m = ws_module_find(c, q->module);
-    if (!m || m->launched)
-        return WS__ERROR__INVALID_HANDLE;
+    struct ws_client *c = m->context->client;
     const struct ws_dmodule_info *info = m->code->info;
-    if (info->own_vars)
-        return WS__ERROR__INVALID_VALUE;
-    struct ws_arena *a = &c->server->arena;
-    uint64_t *var_va = ws_arena_array(a, info->n_vars + 1, sizeof(*var_va));
-    uint8_t **kept = ws_arena_array(a, info->n_vars + 1, sizeof(*kept));
+    uint64_t *var_va = ws_arena_array(&c->server->arena, info->n_vars + 1, sizeof(*var_va));
     size_t n = 0;
-    if (!var_va || !kept)
-        return WS__ERROR__OUT_OF_MEMORY;
-    for (uint32_t i = 0; i < info->n_vars; i++) {
+    *ret_error = var_va ? WS__ERROR__INVALID_VALUE : WS__ERROR__OUT_OF_MEMORY;
+    for (uint32_t i = 0; var_va && i < info->n_vars; i++) {
         const struct ws_ptx_var *v = &info->vars[i];
         var_va[i] = m->var_va[i];
         if (!v->managed || !var_va[i])
             continue;
-        if (n >= q->n_addresses)
-            return WS__ERROR__INVALID_VALUE;
+        if (n >= q->n_addresses || !mapped_host(c, q->addresses[n], v->size_bytes))
+            return NULL;
         var_va[i] = q->addresses[n++];
-        uint8_t *host = mapped_host(c, var_va[i], v->size_bytes);
-        if (!host)
-            return WS__ERROR__INVALID_VALUE;
-        if (q->keep && !(kept[i] = ws_arena_alloc(a, v->size_bytes)))
-            return WS__ERROR__OUT_OF_MEMORY;
-        if (q->keep)
-            memcpy(kept[i], host, v->size_bytes);
     }
-    if (n != q->n_addresses)
-        return WS__ERROR__INVALID_VALUE;
-    Ws__Error e = replace_instance(m, var_va);
-    for (uint32_t i = 0; !e && i < info->n_vars; i++)
-        if (kept[i])
-            memcpy(mapped_host(c, var_va[i], info->vars[i].size_bytes), kept[i],
-                   info->vars[i].size_bytes);
-    return e;
+    return n == q->n_addresses ? var_va : NULL;
+}
+
+void ws_module_place(struct ws_client *c, const Ws__ModulePlace *q, uint64_t seq)
+{
+    struct ws_module *m = ws_module_find(c, q->module);
+    Ws__Error e = WS__ERROR__INVALID_HANDLE;
+    const uint64_t *var_va = NULL;
+    if (m && !m->launched && !m->placing)
+        var_va = m->code->info->own_vars ? NULL : new_places(m, q, &e);
+    if (m && m->code->info->own_vars)
+        e = WS__ERROR__INVALID_VALUE;
+    if (!var_va) {
+        refuse(c, seq, e, "");
+        return;
+    }
+    m->placing = true;
+    ws_instance_make(ws_module_ref(m), var_va, q->keep, seq, placed);
 }
 
 static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
@@ -262,17 +260,12 @@ static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_modu
     return true;
 }
 
-/* A ModuleLoad that comes to nothing. */
-static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text)
-{
-    ws_client_reply_error(c, seq, e, text);
-    ws_client_retire(c, 1);
-}
-
 /* ---- loads: ModuleLoads whose code is being made ----
  *
  * A ModuleLoad is answered when its code is there; nothing of the client can depend on the module
  * before. A reset of the device meanwhile answers it with an error. */
+
+static const char reset_text[] = "the device was reset while the module was loading";
 
 struct load {
     struct ws_module_load load;
@@ -295,6 +288,12 @@ static bool is_loading(struct ws_client *c, uint64_t module)
     ws_list_for_each (n, &c->modules.loads)
         if (ws_list_entry(n, struct load, node)->module == module)
             return true;
+    for (uint32_t i = 0; i < c->n_contexts && c->modules.n_making; i++)
+        ws_list_for_each (n, &c->contexts[i].modules) {
+            const struct ws_module *m = ws_list_entry(n, struct ws_module, node);
+            if (m->making && m->id == module)
+                return true;
+        }
     return false;
 }
 
@@ -307,9 +306,34 @@ void ws_module_loads_forget(struct ws_client *c, struct ws_context *x)
         uint64_t seq = w->seq;
         load_free(w);
         if (x)
-            refuse(c, seq, WS__ERROR__INVALID_HANDLE,
-                   "the device was reset while the module was loading");
+            refuse(c, seq, WS__ERROR__INVALID_HANDLE, reset_text);
     }
+}
+
+/* Answers and retires the ModuleLoad. */
+static void made(const struct ws_instance_made *made)
+{
+    struct ws_module *m = made->module;
+    struct ws_context *x = m->context;
+    struct ws_client *c = x->client;
+    bool was_reset = m->n_resets != x->n_resets;
+    m->making = false;
+    c->modules.n_making--;
+    m->instance = made->instance;
+    if (m->instance && m->code->info->own_vars)
+        ws_device_instance_vars(x->gpu->device, m->instance, m->var_va);
+    if (c->dropped || made->error || was_reset) {
+        if (!c->dropped && made->error)
+            refuse(c, made->seq, made->error, "");
+        else if (!c->dropped)
+            refuse(c, made->seq, WS__ERROR__INVALID_HANDLE, reset_text);
+        ws_module_unref(m);
+        return;
+    }
+    HASH_ADD(hh, c->modules.by_id, id, sizeof(m->id), m);
+    if (!reply_module(c, made->seq, m))
+        ws_client_drop_no_memory(c);
+    ws_client_retire(c, 1);
 }
 
 /* Makes the module, answers and retires the ModuleLoad. @use: taken. */
@@ -342,16 +366,17 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
     m->n_refs = 1;
     ws_list_init(&m->taken);
     ws_list_append(&x->modules, &m->node);
-    Ws__Error e = module_make(m);
+    Ws__Error e = m->code->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS ? WS__ERROR__UNSUPPORTED_PTX
+                                                                     : place_variables(m);
     if (e) {
         refuse(c, seq, e, "");
         ws_module_unref(m);
         return;
     }
-    HASH_ADD(hh, c->modules.by_id, id, sizeof(m->id), m);
-    if (!reply_module(c, seq, m))
-        ws_client_drop_no_memory(c);
-    ws_client_retire(c, 1);
+    m->n_resets = x->n_resets;
+    m->making = true;
+    c->modules.n_making++;
+    ws_instance_make(m, m->var_va, false, seq, made);
 }
 
 static void loaded(struct ws_module_load *load, struct ws_image *image, struct ws_code_entry *code,

@@ -17,6 +17,8 @@ struct ws_module {
     uint64_t *var_va;
     struct ws_allocation *variables; /* NULL: none */
     bool launched;                   /* a kernel of it has been given */
+    bool making, placing; /* its instance is being made; another one is, for other places */
+    uint64_t n_resets;    /* of the context, when it was loaded */
     uint32_t n_refs;      /* its id, or the join that takes it away; launches that have not ended */
     struct ws_list node;  /* context->modules, as long as it is there */
     struct ws_list taken; /* a join's modules */
@@ -27,6 +29,7 @@ struct ws_client_modules {
     struct ws_module *by_id, *last; /* last: that was found */
     struct ws_list uploads;         /* newest last */
     uint32_t n_uploads;
+    uint32_t n_making;    /* modules whose first instance is being made */
     struct ws_list loads; /* ModuleLoads whose code is being made */
 };
 
@@ -35,8 +38,9 @@ void ws_module_load(struct ws_client *c, const Ws__ModuleLoad *m, uint64_t seq);
 /* Takes the client's waiting loads away; those of @x are answered with an error, without @x
  * nobody is told. */
 void ws_module_loads_forget(struct ws_client *c, struct ws_context *x);
-/* Moves a module's managed variables to the client's mapped memory. Nothing of it has run. */
-Ws__Error ws_module_place(struct ws_client *c, const Ws__ModulePlace *m);
+/* Moves a module's managed variables to the client's mapped memory, answers and retires the
+ * command. Nothing of it has run. */
+void ws_module_place(struct ws_client *c, const Ws__ModulePlace *m, uint64_t seq);
 struct ws_module *ws_module_find(struct ws_client *c, uint64_t id);
 /* Its id is free; the reference that went with the id is the caller's. */
 void ws_module_unlink(struct ws_client *c, struct ws_module *m);

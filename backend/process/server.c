@@ -171,6 +171,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
                        "daemon ends");
     for (;;) {
         ws_clients_settle(s);
+        ws_loader_take_done(s->loader);
         take_finished(s);
         (void)ws_clients_reap(s, WS_SLICE_UNLIMITED);
         if (ws_list_empty(&s->clients.dying))

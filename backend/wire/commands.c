@@ -588,7 +588,7 @@ static bool reply_command(const struct call *k, const Ws__Command *m)
         do_occupancy(k, m->occupancy);
         return true;
     case WS__COMMAND__C_MODULE_PLACE:
-        reply(k, ws_module_place(k->c, m->module_place));
+        ws_module_place(k->c, m->module_place, k->seq);
         return true;
     case WS__COMMAND__C_LIMIT:
         do_limit(k, m->limit);

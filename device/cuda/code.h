@@ -68,7 +68,8 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *m,
                         struct ws_dmodule **ret, struct ws_diags *diags);
 void ws_cuda_module_unload(struct ws_dmodule *m);
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
-                         const uint64_t *var_va, bool write, struct ws_dinstance **ret);
+                         const uint64_t *var_va, enum ws_instance_write write,
+                         struct ws_dinstance **ret);
 void ws_cuda_instance_free(struct ws_dinstance *i);
 /* The form that kernels are launched in; @sms: the one whose kernels can be kept to SMs and
  * stopped. It is compiled if it is not there yet, which takes a while. NULL: it cannot be made. */

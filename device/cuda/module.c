@@ -578,8 +578,8 @@ static int sym_value(const struct ws_dinstance *i, const struct ws_ptx_init_sym 
 
 /* Writes the initial value of variable @v. @io_function: how many functions initial values have
  * named so far. */
-static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *functions,
-                    uint32_t *io_function)
+static int var_init(struct ws_dinstance *i, uint32_t v, enum ws_instance_write write,
+                    const uint64_t *functions, uint32_t *io_function)
 {
     const struct ws_ptx_var *var = &i->module->ptx->vars[v];
     uint64_t va = i->var_va[v];
@@ -588,6 +588,7 @@ static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *function
                 var->link != WS_LINK_EXTERN;
     if (here && !va)
         return ws_raise(-EINVAL);
+    here &= write == WS_WRITE_ALL || !var->managed;
     if (here)
         r = write_bytes(i->device, i->space, va, NULL, var->size_bytes);
     if (!r && here && var->init_bytes)
@@ -609,7 +610,7 @@ static int var_init(struct ws_dinstance *i, uint32_t v, const uint64_t *function
     return r;
 }
 
-static int init_vars(struct ws_dinstance *i)
+static int init_vars(struct ws_dinstance *i, enum ws_instance_write write)
 {
     struct ws_dmodule *m = i->module;
     struct ws_cuda *d = i->device;
@@ -629,7 +630,7 @@ static int init_vars(struct ws_dinstance *i)
     }
     unsigned epoch = ws_space_enter(i->space);
     for (uint32_t v = 0; !r && v < m->info.n_vars; v++)
-        r = var_init(i, v, functions, &n);
+        r = var_init(i, v, write, functions, &n);
     ws_space_leave(i->space, epoch);
     free(functions);
     return r;
@@ -656,7 +657,8 @@ static bool any_kernel(const struct ws_dmodule *m)
 }
 
 int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
-                         const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+                         const uint64_t *var_va, enum ws_instance_write write,
+                         struct ws_dinstance **ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
     struct ws_dinstance *i = ws_alloc(sizeof(*i));
@@ -684,7 +686,7 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     if (!r && m->info.own_vars)
         r = ws_cuda_image_of(i, false) ? ws_cuda_machine_place(i) : ws_raise(-EIO);
     else if (!r && write)
-        r = init_vars(i);
+        r = init_vars(i, write);
     if (r) {
         ws_cuda_instance_free(i);
         return r == -EIO ? -ENOMEM : r;

@@ -414,7 +414,8 @@ static void soft_instance_free(struct ws_dinstance *i)
 }
 
 static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_space *s,
-                             const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+                             const uint64_t *var_va, enum ws_instance_write write,
+                             struct ws_dinstance **ret)
 {
     struct ws_dinstance *i = ws_alloc(sizeof(*i));
     uint64_t *va = ws_alloc_array(WS_MAX(m->info.n_vars, 1), sizeof(*va));
@@ -429,7 +430,8 @@ static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct
     unsigned epoch = ws_space_enter(s);
     int r = 0;
     for (uint32_t v = 0; write && !r && v < m->info.n_vars; v++)
-        r = var_init(i, v);
+        if (write == WS_WRITE_ALL || !m->info.vars[v].managed)
+            r = var_init(i, v);
     ws_space_leave(s, epoch);
     if (r) {
         soft_instance_free(i);

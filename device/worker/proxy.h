@@ -199,7 +199,8 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
 void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
                          uint32_t readers, uint32_t writers);
 int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                          const uint64_t *var_va, bool write, struct ws_dinstance **ret);
+                          const uint64_t *var_va, enum ws_instance_write write,
+                          struct ws_dinstance **ret);
 void ws_proxy_instance_free(struct ws_dinstance *i);
 /* Of host memory; as ws_space_map_host(). */
 WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va,

@@ -219,7 +219,8 @@ void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint6
 /* ---- instances ---- */
 
 /* calls_lock held; the worker may be one that is being started. */
-static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i, bool write)
+static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i,
+                            enum ws_instance_write write)
 {
     struct ws_wire_instance q = {.module = i->module->id,
                                  .space = i->space,
@@ -242,7 +243,8 @@ static void instance_forget(struct ws_dinstance *i)
 }
 
 int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                          const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+                          const uint64_t *var_va, enum ws_instance_write write,
+                          struct ws_dinstance **ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
     struct ws_dinstance *i = ws_alloc(sizeof(*i));

@@ -112,7 +112,7 @@ struct ws_wire_memory {
  * their own. */
 struct ws_wire_instance {
     uint64_t module, space;
-    uint32_t write, n_vars;
+    uint32_t write, n_vars; /* enum ws_instance_write */
 };
 struct ws_wire_placed {
     uint64_t granule, offset;

@@ -61,6 +61,72 @@ static const char *kernels(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* A managed variable of 256 MiB that is moved to memory whose pages are all there, again and
+ * again. */
+static const char *places(const struct target *t, unsigned copy)
+{
+    enum { BYTES = 256 << 20 };
+    char text[256];
+    struct raw r;
+    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+        int n = snprintf(text, sizeof(text),
+                         "// %u\n.version 7.0\n.target sm_50\n.address_size 64\n"
+                         ".visible .global .attribute(.managed) .b8 big[%u];\n"
+                         ".visible .entry k()\n{\nret;\n}\n",
+                         copy, BYTES),
+            fd = -1;
+        if (raw_open_side(&r, t->side) || raw_load(&r, 1, text, (size_t)n) ||
+            raw_side(&r, WS_HANDOFF_PINNED, BYTES, &fd) || fd < 0)
+            continue;
+        uint8_t *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        uint64_t address = UINT64_C(1) << 32;
+        Ws__HostMap map = WS__HOST_MAP__INIT;
+        Ws__ModulePlace place = WS__MODULE_PLACE__INIT;
+        map.segment = 1;
+        map.address = address;
+        place.module = 1;
+        place.addresses = &address;
+        place.n_addresses = 1;
+        int e = raw_call(&r, WS__COMMAND__C_HOST_MAP, &map, NULL);
+        while (!e && p != MAP_FAILED && attack_goes_on(t)) {
+            place.keep = !place.keep;
+            memset(p, 1, BYTES);
+            e = raw_call(&r, WS__COMMAND__C_MODULE_PLACE, &place, NULL);
+        }
+        if (e > 0)
+            fprintf(stderr, "place: %d\n", e);
+        munmap(p, BYTES);
+        close(fd);
+    }
+    return NULL;
+}
+
+/* Variables whose initial values are as large as an image may be. */
+static const char *initial(const struct target *t, unsigned copy)
+{
+    enum { WORDS = 4 << 20 };
+    char *text = malloc(512 + 2 * (size_t)WORDS);
+    struct raw r;
+    if (!text)
+        return NULL;
+    size_t n = (size_t)sprintf(text,
+                               "// %u\n.version 7.0\n.target sm_50\n.address_size 64\n"
+                               ".visible .entry k()\n{\nret;\n}\n"
+                               ".visible .global .u64 big[%u] = {",
+                               copy, WORDS);
+    for (unsigned i = 0; i < WORDS; i++)
+        n += (size_t)sprintf(text + n, "9%s", i + 1 < WORDS ? "," : "};\n");
+    while (attack_goes_on(t) && open_or_wait(&r, t)) {
+        int e = 0;
+        for (unsigned i = 1; attack_goes_on(t) && e <= 0; i++)
+            e = raw_load(&r, i, text, n);
+        if (e > 0)
+            fprintf(stderr, "initial: %d\n", e);
+        raw_close(&r);
+    }
+    return NULL;
+}
+
 /* Pinned memory whose last user is the daemon. */
 static const char *pinned(const struct target *t, unsigned copy)
 {
@@ -114,6 +180,8 @@ static const char *requests(const struct target *t, unsigned copy)
 const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
+    {"7", "places", "moves a managed variable of 256 MiB", places, .ms = 3000, .max_mib = 1024},
+    {"7", "initial", "loads 32 MiB of initial values", initial, .ms = 4000, .max_mib = 2048},
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
     {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
     {0}};

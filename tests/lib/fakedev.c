@@ -74,7 +74,8 @@ static void fake_module_unload(struct ws_dmodule *m)
 }
 
 static int fake_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                             const uint64_t *var_va, bool write, struct ws_dinstance **ret)
+                             const uint64_t *var_va, enum ws_instance_write write,
+                             struct ws_dinstance **ret)
 {
     (void)write;
     struct ws_dinstance *i = ws_alloc(sizeof(*i));

@@ -173,18 +173,32 @@ uint64_t softs_alloc(struct softs *s, unsigned c, uint64_t bytes)
     return reply(s, c, command(s, c, &cmd))->value;
 }
 
-static Ws__Error load_once(struct softs *s, unsigned c, uint64_t module, const char *ptx,
-                           uint8_t *sha256)
+static void sha_of(const char *ptx, uint8_t *ret)
 {
+    SHA2_CTX sha;
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)ptx, strlen(ptx));
+    SHA256Final(ret, &sha);
+}
+
+uint64_t softs_load_begin(struct softs *s, unsigned c, uint64_t module, const char *ptx)
+{
+    uint8_t sha256[WS_SHA256_BYTES];
     Ws__Command cmd = WS__COMMAND__INIT;
     Ws__ModuleLoad m = WS__MODULE_LOAD__INIT;
+    sha_of(ptx, sha256);
     m.module = module;
     m.sha256 = (ProtobufCBinaryData){WS_SHA256_BYTES, sha256};
     m.image_bytes = strlen(ptx);
     m.name = (char *)"t.ptx";
     cmd.c_case = WS__COMMAND__C_MODULE_LOAD;
     cmd.module_load = &m;
-    __typeof__(&s->clients[0].replies[0]) r = reply(s, c, command(s, c, &cmd));
+    return command(s, c, &cmd);
+}
+
+static Ws__Error load_once(struct softs *s, unsigned c, uint64_t module, const char *ptx)
+{
+    __typeof__(&s->clients[0].replies[0]) r = reply(s, c, softs_load_begin(s, c, module, ptx));
     if (r->error && r->error != WS__ERROR__NEED_IMAGE)
         fprintf(stderr, "softserver: %s\n", r->text);
     return r->error;
@@ -193,13 +207,10 @@ static Ws__Error load_once(struct softs *s, unsigned c, uint64_t module, const c
 Ws__Error softs_load(struct softs *s, unsigned c, uint64_t module, const char *ptx)
 {
     uint8_t sha256[WS_SHA256_BYTES];
-    SHA2_CTX sha;
-    SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)ptx, strlen(ptx));
-    SHA256Final(sha256, &sha);
-    Ws__Error e = load_once(s, c, module, ptx, sha256);
+    Ws__Error e = load_once(s, c, module, ptx);
     if (e != WS__ERROR__NEED_IMAGE)
         return e;
+    sha_of(ptx, sha256);
     Ws__Command cmd = WS__COMMAND__INIT;
     Ws__ModuleImage i = WS__MODULE_IMAGE__INIT;
     i.sha256 = (ProtobufCBinaryData){WS_SHA256_BYTES, sha256};
@@ -208,7 +219,7 @@ Ws__Error softs_load(struct softs *s, unsigned c, uint64_t module, const char *p
     cmd.c_case = WS__COMMAND__C_MODULE_IMAGE;
     cmd.module_image = &i;
     command(s, c, &cmd);
-    return load_once(s, c, module, ptx, sha256);
+    return load_once(s, c, module, ptx);
 }
 
 void softs_launch(struct softs *s, unsigned c, const struct softs_launch *l)

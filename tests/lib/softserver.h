@@ -52,6 +52,8 @@ void softs_drop(struct softs *s, unsigned c);
 uint64_t softs_alloc(struct softs *s, unsigned c, uint64_t bytes);
 /* Return: what the client would be told. */
 Ws__Error softs_load(struct softs *s, unsigned c, uint64_t module, const char *ptx);
+/* Asks for a module whose image the server has. Return: the number of the command. */
+uint64_t softs_load_begin(struct softs *s, unsigned c, uint64_t module, const char *ptx);
 void softs_launch(struct softs *s, unsigned c, const struct softs_launch *l);
 /* Waits for the client's device. Return: its error. */
 Ws__Error softs_sync(struct softs *s, unsigned c);

@@ -203,8 +203,10 @@ static int64_t on_instance_new(struct ws_wire_message *m, const void *body, stru
         r = -EINVAL;
     if (!r && q->n_vars)
         memcpy(va, q + 1, q->n_vars * sizeof(*va));
-    if (!r && q->write)
+    if (!r && q->write == WS_WRITE_ALL)
         r = ws_device_instance_new(worker.device, module.module.code, s, va, &o.instance);
+    else if (!r && q->write == WS_WRITE_UNMANAGED)
+        r = ws_device_instance_again(worker.device, module.module.code, s, va, &o.instance);
     else if (!r)
         r = ws_device_instance_borrow(worker.device, module.module.code, s, va, &o.instance);
     if (!r && (r = worker_add(&worker.instances, &o)))
