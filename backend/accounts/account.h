@@ -122,5 +122,8 @@ bool ws_account_uid(const struct ws_account *a, uint32_t *ret);
  * the limit of open files, vm.max_map_count and the machine's memory or that of the control
  * group. WS_ACCOUNT_UNLIMITED where the machine sets none. */
 uint64_t ws_accounts_system_pool(enum ws_resource r);
+/* The memory of which those pools are parts: the machine's, or that of the daemon's control group
+ * if it has less. */
+uint64_t ws_accounts_system_memory(void);
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the machine has for the daemon, from which the pools follow that the configuration leaves
  * open. The parts leave the daemon something for itself: the numbers of descriptors and mappings
- * are hard limits of the process, which must never be met, and memory that the daemon uses for
- * its clients (messages, modules, compiling, objects) is at most three quarters of what it may
- * have. */
+ * are hard limits of the process, which must never be met. The pools of memory are parts of what
+ * the daemon may have (MemoryMax= of its unit); together they leave an eighth of it. */
 #include "backend/accounts/account.h"
 
 #include <stdio.h>
@@ -16,6 +15,12 @@
 
 enum { OWN_DESCRIPTORS = 64, OBJECT_BYTES = 512 };
 #define FEW_DESCRIPTORS UINT64_C(1024)
+
+/* Sixteenths of the memory; 14 in all. */
+static const uint8_t part_of_memory[_WS_RESOURCE_N] = {
+    [WS_RESOURCE_HOST_BYTES] = 6,   [WS_RESOURCE_QUEUED_BYTES] = 1,  [WS_RESOURCE_OBJECTS] = 1,
+    [WS_RESOURCE_MODULE_BYTES] = 3, [WS_RESOURCE_COMPILE_BYTES] = 3,
+};
 
 /* The number that the file begins with; @otherwise: there is none. */
 static uint64_t number_in(const char *path, uint64_t otherwise)
@@ -52,7 +57,7 @@ static uint64_t cgroup_bytes(void)
     return least;
 }
 
-static uint64_t memory_bytes(void)
+uint64_t ws_accounts_system_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
@@ -69,21 +74,20 @@ static uint64_t descriptors(void)
 
 uint64_t ws_accounts_system_pool(enum ws_resource r)
 {
+    uint64_t part = ws_accounts_system_memory() / 16 * part_of_memory[r];
     switch (r) {
     case WS_RESOURCE_CONNECTIONS:
     case WS_RESOURCE_DESCRIPTORS:
         return descriptors() / 2;
     case WS_RESOURCE_MAPPINGS:
         return number_in("/proc/sys/vm/max_map_count", 65530) / 4 * 3;
-    case WS_RESOURCE_HOST_BYTES:
-        return memory_bytes();
-    case WS_RESOURCE_QUEUED_BYTES:
-        return memory_bytes() / 8;
     case WS_RESOURCE_OBJECTS:
-        return memory_bytes() / 8 / OBJECT_BYTES;
+        return part / OBJECT_BYTES;
+    case WS_RESOURCE_HOST_BYTES:
+    case WS_RESOURCE_QUEUED_BYTES:
     case WS_RESOURCE_MODULE_BYTES:
     case WS_RESOURCE_COMPILE_BYTES:
-        return memory_bytes() / 4;
+        return part;
     default:
         return WS_ACCOUNT_UNLIMITED;
     }

@@ -123,6 +123,13 @@ static void test_pools_of_this_machine(void **state)
         assert_true(ws_accounts_system_pool(r) >= 128);
     assert_in_range(ws_accounts_system_pool(WS_RESOURCE_MAPPINGS), 1000, 1 << 30);
     assert_in_range(ws_accounts_system_pool(WS_RESOURCE_HOST_BYTES), 64 << 20, UINT64_C(1) << 50);
+    /* Users who fill all pools leave the daemon something. An object takes some 500 bytes. */
+    uint64_t all = ws_accounts_system_pool(WS_RESOURCE_HOST_BYTES) +
+                   ws_accounts_system_pool(WS_RESOURCE_QUEUED_BYTES) +
+                   ws_accounts_system_pool(WS_RESOURCE_MODULE_BYTES) +
+                   ws_accounts_system_pool(WS_RESOURCE_COMPILE_BYTES) +
+                   ws_accounts_system_pool(WS_RESOURCE_OBJECTS) * 500;
+    assert_in_range(all, 1, ws_accounts_system_memory() / 10 * 9);
     assert_true(ws_accounts_system_pool(WS_RESOURCE_DEVICE_BYTES) == WS_ACCOUNT_UNLIMITED);
 }
 
