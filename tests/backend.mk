@@ -59,7 +59,7 @@ tests_unit_backend_test_messages_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_messages
 
 check_PROGRAMS += tests/unit/backend/test_zmtp
-tests_unit_backend_test_zmtp_SOURCES = tests/unit/backend/test_zmtp.c
+tests_unit_backend_test_zmtp_SOURCES = tests/unit/backend/test_zmtp.c tests/lib/curve_client.h tests/lib/curve_client.c
 tests_unit_backend_test_zmtp_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 tests_unit_backend_test_zmtp_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_zmtp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bytes of any kind as one message of a client, read as the daemon reads it: no crash, no overrun;
- * a launch that is read in place is the one that protobuf-c reads. */
+ * a launch or a piece of an image that is read in place is the one that protobuf-c reads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +39,23 @@ static void compare(struct ws_bytes bytes, const Ws__Launch *l)
     ws__command__free_unpacked(c, NULL);
 }
 
+static bool same(ProtobufCBinaryData a, ProtobufCBinaryData b)
+{
+    return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
+}
+
+static void compare_image(struct ws_bytes bytes, const Ws__ModuleImage *i)
+{
+    Ws__Command *c = ws__command__unpack(NULL, bytes.n, bytes.p);
+    if (c && c->c_case == WS__COMMAND__C_MODULE_IMAGE) {
+        const Ws__ModuleImage *m = c->module_image;
+        if (i->offset != m->offset || i->image_bytes != m->image_bytes ||
+            !same(i->sha256, m->sha256) || !same(i->data, m->data))
+            abort();
+    }
+    ws__command__free_unpacked(c, NULL);
+}
+
 static void commands(const struct ws_client_message *m, struct ws_arena *arena)
 {
     struct ws_bytes c;
@@ -46,11 +63,15 @@ static void commands(const struct ws_client_message *m, struct ws_arena *arena)
     uint32_t n = 0;
     while (ws_decode_next(m, &at, &c)) {
         Ws__Launch l;
+        Ws__ModuleImage i;
         n++;
-        if (!ws_decode_launch(c, &l))
+        bool launch = ws_decode_launch(c, &l), image = !launch && ws_decode_image(c, &i);
+        if (!launch && !image)
             (void)ws_decode_command(c, arena);
-        else if (one_piece(c))
+        else if (launch && one_piece(c))
             compare(c, &l);
+        else if (image && one_piece(c))
+            compare_image(c, &i);
     }
     if (n != m->n_commands)
         abort();

@@ -11,6 +11,7 @@
 #include <sodium.h>
 
 #include "backend/wire/zmtp.h"
+#include "tests/lib/curve_client.h"
 
 enum { MAX_BYTES = 100000, MORE = 1, LONG = 2, COMMAND = 4 };
 
@@ -28,10 +29,7 @@ struct fixture {
     uint8_t got[4096]; /* all messages: each frame's length, bytes, and whether more follow */
     size_t n_got;
     unsigned n_messages;
-    /* the client's side of CURVE */
-    uint8_t own_public[32], own_secret[32], short_public[32], short_secret[32], server_short[32];
-    uint8_t shared[32], cookie[WS_CURVE_COOKIE_BYTES];
-    uint64_t number;
+    struct curve_client client;
 };
 
 static struct ws_buffer *buffer(void *arg, size_t n, uint8_t **ret_data)
@@ -70,7 +68,7 @@ static int setup(void **state)
     memset(&f, 0, sizeof(f));
     assert_int_equal(ws_curve_init(), 0);
     crypto_box_keypair(f.server.public_key, f.server.secret_key);
-    crypto_box_keypair(f.own_public, f.own_secret);
+    crypto_box_keypair(f.client.own_public, f.client.own_secret);
     f.max_bytes = MAX_BYTES;
     f.room = SIZE_MAX;
     f.allowed = true;
@@ -364,68 +362,35 @@ static void test_flood_of_pings(void **state)
     assert_true(f->z.n_out <= sizeof(f->z.out));
 }
 
-/* ---- CURVE: the client's side, as the specification says ---- */
-
-static void number_to(struct fixture *f, uint8_t *to, uint8_t nonce[24], const char *prefix)
-{
-    uint64_t v = ++f->number;
-    for (int i = 7; i >= 0; i--, v >>= 8)
-        to[i] = (uint8_t)v;
-    memcpy(nonce, prefix, 16);
-    memcpy(nonce + 16, to, 8);
-}
+/* ---- CURVE ---- */
 
 static void put_hello(struct fixture *f, const uint8_t *server_key)
 {
-    uint8_t c[200] = "\5HELLO\1", zeros[64] = {0}, nonce[24];
-    crypto_box_keypair(f->short_public, f->short_secret);
-    f->number = 0;
-    memcpy(c + 80, f->short_public, 32);
-    number_to(f, c + 112, nonce, "CurveZMQHELLO---");
-    assert_int_equal(
-        crypto_box_easy(c + 120, zeros, sizeof(zeros), nonce, server_key, f->short_secret), 0);
+    uint8_t c[CURVE_CLIENT_HELLO_BYTES];
+    memcpy(f->client.server_key, server_key, 32);
+    curve_client_hello(&f->client, c);
     put_frame(f, COMMAND, c, sizeof(c));
 }
 
 static void read_welcome(struct fixture *f)
 {
-    const uint8_t *w = f->z.out + f->z.n_out - WS_CURVE_WELCOME_BYTES;
-    uint8_t nonce[24] = "WELCOME-", plain[128];
-    assert_memory_equal(w, "\7WELCOME", 8);
-    memcpy(nonce + 8, w + 8, 16);
-    assert_int_equal(
-        crypto_box_open_easy(plain, w + 24, 144, nonce, f->server.public_key, f->short_secret), 0);
-    memcpy(f->server_short, plain, 32);
-    memcpy(f->cookie, plain + 32, sizeof(f->cookie));
-    assert_int_equal(crypto_box_beforenm(f->shared, f->server_short, f->short_secret), 0);
+    assert_true(curve_client_welcome(&f->client, f->z.out + f->z.n_out - WS_CURVE_WELCOME_BYTES));
 }
 
 /* @vouched: the key that the long-term key speaks for. */
 static void put_initiate(struct fixture *f, const uint8_t *vouched)
 {
-    uint8_t c[512] = "\10INITIATE", plain[300], both[64], nonce[24] = "VOUCH---";
-    memcpy(c + 9, f->cookie, sizeof(f->cookie));
-    memcpy(plain, f->own_public, 32);
-    randombytes_buf(plain + 32, 16);
-    memcpy(nonce + 8, plain + 32, 16);
-    memcpy(both, vouched, 32);
-    memcpy(both + 32, f->server.public_key, 32);
-    assert_int_equal(
-        crypto_box_easy(plain + 48, both, sizeof(both), nonce, f->server_short, f->own_secret), 0);
-    size_t n = 128 + metadata(plain + 128, "DEALER", "");
-    number_to(f, c + 105, nonce, "CurveZMQINITIATE");
-    assert_int_equal(crypto_box_easy_afternm(c + 113, plain, n, nonce, f->shared), 0);
-    put_frame(f, COMMAND | LONG, c, 113 + n + 16);
+    uint8_t c[512], m[128];
+    size_t n = metadata(m, "DEALER", "");
+    curve_client_initiate(&f->client, vouched, m, n, c);
+    put_frame(f, COMMAND | LONG, c, CURVE_CLIENT_INITIATE_BYTES + n);
 }
 
 static void put_sealed(struct fixture *f, uint8_t flags, const char *text)
 {
-    uint8_t c[256] = "\7MESSAGE", plain[200] = {flags}, nonce[24];
-    size_t n = strlen(text);
-    memcpy(plain + 1, text, n);
-    number_to(f, c + 8, nonce, "CurveZMQMESSAGEC");
-    assert_int_equal(crypto_box_easy_afternm(c + 16, plain, 1 + n, nonce, f->shared), 0);
-    put_frame(f, 0, c, 16 + 16 + 1 + n);
+    uint8_t c[256];
+    curve_client_seal(&f->client, flags, text, strlen(text), c);
+    put_frame(f, 0, c, CURVE_CLIENT_SEAL_BYTES + strlen(text));
 }
 
 static void curve_hello(struct fixture *f)
@@ -442,7 +407,7 @@ static void curve_hello(struct fixture *f)
 static void curve_open(struct fixture *f)
 {
     curve_hello(f);
-    put_initiate(f, f->short_public);
+    put_initiate(f, f->client.short_public);
     assert_int_equal(feed_all(f), WS_ZMTP_MORE);
     assert_int_equal(f->z.stage, WS_ZMTP_OPEN);
 }
@@ -451,7 +416,7 @@ static void test_curve(void **state)
 {
     struct fixture *f = *state;
     curve_open(f);
-    assert_memory_equal(f->asked, f->own_public, 32);
+    assert_memory_equal(f->asked, f->client.own_public, 32);
     put_sealed(f, 0, "alone");
     put_sealed(f, MORE, "first");
     put_sealed(f, 0, "last");
@@ -470,7 +435,8 @@ static void test_curve(void **state)
     assert_int_equal(ws_zmtp_wire_bytes(&f->z, 5), 2 + 33 + 5);
     ws_zmtp_write(&f->z, (const uint8_t *)"reply", 5, wire);
     memcpy(nonce + 16, wire + 10, 8);
-    assert_int_equal(crypto_box_open_easy_afternm(plain, wire + 18, 16 + 6, nonce, f->shared), 0);
+    assert_int_equal(
+        crypto_box_open_easy_afternm(plain, wire + 18, 16 + 6, nonce, f->client.shared), 0);
     assert_memory_equal(plain, "\0reply", 6);
 }
 
@@ -509,12 +475,12 @@ static void test_curve_who_may_not(void **state)
     assert_int_equal(feed_all(f), WS_ZMTP_WRONG);
     assert_false(f->z.refused);
     curve_hello(f);
-    f->cookie[5] ^= 1; /* an answer to another welcome */
-    put_initiate(f, f->short_public);
+    f->client.cookie[5] ^= 1; /* an answer to another welcome */
+    put_initiate(f, f->client.short_public);
     assert_int_equal(feed_all(f), WS_ZMTP_WRONG);
     f->allowed = false;
     curve_hello(f);
-    put_initiate(f, f->short_public);
+    put_initiate(f, f->client.short_public);
     assert_int_equal(feed_all(f), WS_ZMTP_WRONG);
     assert_true(f->z.refused);
     assert_memory_equal(f->z.out + f->z.n_out - 12, "\4\12\5ERROR\003400", 12);
@@ -526,7 +492,7 @@ static void test_curve_replay(void **state)
 {
     struct fixture *f = *state;
     curve_hello(f);
-    put_initiate(f, f->short_public);
+    put_initiate(f, f->client.short_public);
     static uint8_t recorded[1024];
     size_t n = f->n_in;
     memcpy(recorded, f->in, n);
