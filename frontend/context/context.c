@@ -26,7 +26,6 @@ __thread struct ws_thread ws_thread;
 
 static _Atomic enum ws_facade_state state;
 static _Atomic int n_devices;
-static _Atomic bool driver_initialised;
 static struct ws_cuda_context primaries[WS_MAX_DEVICES];
 static struct ws_slab contexts = WS_SLAB(struct ws_cuda_context);
 static _Atomic uint64_t next_id = 1;
@@ -98,12 +97,7 @@ int ws_facade_open(void)
 
 int ws_drv_check_init(void)
 {
-    return WS_LIKELY(driver_initialised && state == WS_FACADE_OPEN) ? CUDA_OK
-                                                                    : CUDA_NOT_INITIALIZED;
-}
-void ws_drv_set_init(void)
-{
-    driver_initialised = true;
+    return WS_LIKELY(state == WS_FACADE_OPEN && n_devices) ? CUDA_OK : CUDA_NOT_INITIALIZED;
 }
 
 int ws_rt_enter(int *ret_device)

@@ -38,18 +38,18 @@ extern __thread struct ws_thread ws_thread __attribute__((tls_model("initial-exe
 
 enum ws_facade_state { WS_FACADE_NEW, WS_FACADE_OPEN, WS_FACADE_FORKED };
 enum ws_facade_state ws_facade_state(void);
-/* Connects the session if not yet done. Return: a CUDA code; NO_DEVICE if the daemon shows none. */
+/* Connects the session if not yet done. This also initialises the driver, for cuInit() and for the
+ * runtime alike. Return: a CUDA code; NO_DEVICE if the daemon shows none. */
 int ws_facade_open(void);
 
 /* The context that a runtime call works in: the current one, or the primary one of the thread's
  * device, made current. Return: a CUDA code. */
 int ws_rt_enter(int *ret_device);
-/* The current context. Return: NOT_INITIALIZED before cuInit(), INVALID_CONTEXT without one,
+/* The current context. Return: as ws_drv_check_init(), INVALID_CONTEXT without one,
  * CONTEXT_IS_DESTROYED. */
 int ws_drv_enter(struct ws_cuda_context **ret);
-/* Before cuInit(): NOT_INITIALIZED. */
+/* Before cuInit() and before any call of the runtime that needs a device: NOT_INITIALIZED. */
 int ws_drv_check_init(void);
-void ws_drv_set_init(void);
 
 /* ---- contexts ---- */
 struct ws_cuda_context *ws_ctx_primary(int device); /* @device: checked by the caller */

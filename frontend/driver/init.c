@@ -5,12 +5,7 @@
 
 WS_DRV_API(cuInit, (unsigned flags))
 {
-    if (flags)
-        return CUDA_INVALID_VALUE;
-    int code = ws_facade_open();
-    if (!code)
-        ws_drv_set_init();
-    return code;
+    return flags ? CUDA_INVALID_VALUE : ws_facade_open();
 }
 
 WS_DRV_API(cuGetErrorName, (int code, const char **ret))

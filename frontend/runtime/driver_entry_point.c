@@ -20,7 +20,6 @@ static int entry_point(const char *name, void **ret, unsigned version, unsigned 
     int code = ws_facade_open(); /* as any runtime call it initialises the driver */
     if (code && code != CUDA_NO_DEVICE)
         return ws_rt_record(code);
-    ws_drv_set_init();
     if (flags)
         per_thread = flags == FLAG_PER_THREAD_STREAM;
     *ret = ws_entrypoint_driver(name, (int)version, per_thread, &known);

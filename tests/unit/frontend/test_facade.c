@@ -71,6 +71,7 @@ int cudaEventQuery(handle);
 int cudaImportExternalMemory(handle *, const void *);
 int cudaGetDriverEntryPointByVersion(const char *, void **, unsigned, unsigned long long, int *);
 int cuInit(unsigned);
+int cuDeviceGetCount(int *);
 int cuCtxCreate_v2(handle *, unsigned, int);
 int cuCtxDestroy_v2(handle);
 int cuCtxGetCurrent(handle *);
@@ -547,6 +548,20 @@ static void test_reset_loads_code_anew(void **state)
 
 /* ---- driver and runtime together ---- */
 
+/* This test comes before those that call cuInit(). */
+static void test_the_runtime_initialises_the_driver(void **state)
+{
+    int n = 0, d = -1;
+    uint64_t v;
+    assert_int_equal(cuDeviceGetCount(&n), 0);
+    assert_int_equal(n, FAKE_DEVICES);
+    assert_int_equal(cudaFree(NULL), 0); /* makes the primary context current */
+    assert_int_equal(cuCtxGetDevice(&d), 0);
+    assert_int_equal(d, 0);
+    assert_int_equal(cuMemAlloc_v2(&v, 100), 0);
+    assert_int_equal(cuMemFree_v2(v), 0);
+}
+
 static void test_runtime_works_in_the_drivers_context(void **state)
 {
     handle a, c;
@@ -677,6 +692,7 @@ int main(int argc, char **argv)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(test_the_runtime_initialises_the_driver),
         TEST(test_nothing_is_loaded_before_it_is_used),
         TEST(test_launch_by_handle_and_by_host_address),
         TEST(test_unregistered_code_is_gone),
