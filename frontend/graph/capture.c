@@ -2,7 +2,8 @@
 /* Stream capture. A capture has a graph and the streams that take part in it. For each stream it
  * has the nodes that the stream's next work will depend on. An event that is recorded in such a
  * stream remembers those nodes. Another stream that waits for the event gets them too, and so takes
- * part in the capture. Nothing of this reaches the session.
+ * part in the capture. Nothing of this reaches the session. A stream other than the first may be
+ * destroyed before the capture ends; what it did must be joined all the same.
  *
  * What a program may not do meanwhile stands in the CUDA C++ Programming Guide, "Stream Capture",
  * and the error codes in the CUDA Runtime API, cudaError. A capture is invalidated if what is
@@ -25,6 +26,11 @@
 
 _Atomic unsigned ws_work_watch, ws_work_marked;
 
+struct deps {
+    struct ws_node **nodes;
+    struct cuda_edge_data *data;
+    size_t n, cap_nodes, cap_data;
+};
 struct capture {
     uint64_t id, origin; /* origin: stream */
     struct ws_graph *graph;
@@ -32,12 +38,8 @@ struct capture {
     bool invalid;
     int mode;
     const void *thread;
+    struct deps orphans; /* the last nodes of streams that were destroyed meanwhile */
     struct capture *next;
-};
-struct deps {
-    struct ws_node **nodes;
-    struct cuda_edge_data *data;
-    size_t n, cap_nodes, cap_data;
 };
 struct cap_stream {
     uint64_t stream;
@@ -173,6 +175,7 @@ static void capture_close(struct capture *c)
             *p = c->next;
             break;
         }
+    deps_free(&c->orphans);
     free(c);
 }
 
@@ -280,7 +283,8 @@ void ws_work_forget_stream_slow(uint64_t stream)
         unused = s->capture->given ? NULL : s->capture->graph;
         capture_close(s->capture);
     } else if (s) {
-        invalidate(s->capture, 0);
+        if (deps_add_all(&s->capture->orphans, &s->deps))
+            invalidate(s->capture, CUDA_OUT_OF_MEMORY);
         stream_leave(s);
     }
     pthread_mutex_unlock(&lock);
@@ -495,32 +499,36 @@ int ws_capture_begin(uint64_t stream, int mode, struct ws_graph *graph, struct w
     return code;
 }
 
+static bool before(const struct capture *c, const struct deps *d, const struct cap_stream *origin)
+{
+    return ws_graph_before(c->graph, d->nodes, d->n, origin->deps.nodes, origin->deps.n);
+}
+
 /* True if all that other streams did comes before the origin's next work. */
 static bool joined(const struct capture *c, const struct cap_stream *origin)
 {
     struct cap_stream *s, *next;
     HASH_ITER (hh, streams, s, next)
-        if (s->capture == c && s != origin &&
-            !ws_graph_before(c->graph, s->deps.nodes, s->deps.n, origin->deps.nodes,
-                             origin->deps.n))
+        if (s->capture == c && s != origin && !before(c, &s->deps, origin))
             return false;
-    return true;
+    return before(c, &c->orphans, origin);
 }
 
 int ws_capture_end(uint64_t stream, struct ws_graph **ret)
 {
     struct ws_graph *unused = NULL;
     int code = CUDA_OK;
-    if (!ret)
-        return CUDA_INVALID_VALUE;
-    *ret = NULL;
+    if (ret)
+        *ret = NULL;
     ws_err e = ws_session_stream_info(stream, NULL, NULL, NULL);
     if (e)
         return ws_drv_error(e);
     pthread_mutex_lock(&lock);
     struct cap_stream *s = find_stream(stream);
     struct capture *c = s ? s->capture : NULL;
-    if (!c) {
+    if (!ret && !(c && c->given)) {
+        code = CUDA_INVALID_VALUE; /* nobody would have the graph */
+    } else if (!c) {
         code = CUDA_ILLEGAL_STATE;
     } else if (c->mode != WS_CAPTURE_RELAXED && c->thread != &ws_thread) {
         code = CUDA_CAPTURE_WRONG_THREAD;
@@ -530,7 +538,8 @@ int ws_capture_end(uint64_t stream, struct ws_graph **ret)
         code = c->invalid      ? CUDA_CAPTURE_INVALIDATED
                : !joined(c, s) ? CUDA_CAPTURE_UNJOINED
                                : CUDA_OK;
-        *ret = code ? NULL : c->graph;
+        if (ret)
+            *ret = code ? NULL : c->graph;
         unused = code && !c->given ? c->graph : NULL;
         capture_close(c);
     }

@@ -11,6 +11,7 @@ enum ws_capture_status { WS_CAPTURE_NONE, WS_CAPTURE_ACTIVE, WS_CAPTURE_INVALIDA
 /* @graph: NULL, or the one to add to, behind @deps. */
 int ws_capture_begin(uint64_t stream, int mode, struct ws_graph *graph, struct ws_node *const *deps,
                      const struct cuda_edge_data *data, size_t n_deps);
+/* @ret: may be NULL if the graph was given to ws_capture_begin(). */
 int ws_capture_end(uint64_t stream, struct ws_graph **ret);
 struct ws_capture_info {
     int status;

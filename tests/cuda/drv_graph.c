@@ -367,6 +367,54 @@ static int captured(CUstream s, CUfunction add)
     return 0;
 }
 
+/* A stream that takes part in a capture is destroyed before the capture ends, with its work joined
+ * to the origin's or not. A capture to a graph that the program has need not give it once more. */
+static int side_streams(CUstream s, CUfunction add)
+{
+    CUdeviceptr d;
+    CUevent forked, joined;
+    CUstream side;
+    CUgraph g;
+    CUgraphExec e;
+    uint32_t by = 1, out = 0;
+    OK(drv.mem_alloc(&d, 64));
+    OK(drv.event_create(&forked, 2));
+    OK(drv.event_create(&joined, 2));
+    for (int join = 0; join < 2; join++) {
+        OK(cuGraphCreate(&g, 0));
+        OK(cuStreamBeginCaptureToGraph(s, g, NULL, NULL, 0, 0));
+        OK(drv.stream_create(&side, CU_STREAM_NON_BLOCKING));
+        OK(drv.memset_d8_async(d, 0, 4, s));
+        OK(drv.event_record(forked, s));
+        OK(drv.stream_wait_event(side, forked, 0));
+        drv_launch(add, 1, 1, 0, side, &d, &by);
+        OK(drv.event_record(joined, side));
+        OK(drv.stream_destroy(side));
+        if (join)
+            OK(drv.stream_wait_event(s, joined, 0));
+        drv_launch(add, 1, 1, 0, s, &d, &by);
+        WANT(join ? 0 : 904, cuStreamEndCapture(s, NULL));
+        if (join) {
+            OK(cuGraphInstantiateWithFlags(&e, g, 0));
+            OK(cuGraphLaunch(e, s));
+            OK(drv.stream_synchronize(s));
+            OK(drv.memcpy_dtoh(&out, d, 4));
+            if (out != 2)
+                FAIL("captured with a stream that was destroyed: %u", out);
+            OK(cuGraphExecDestroy(e));
+        }
+        OK(cuGraphDestroy(g));
+    }
+    OK(cuStreamBeginCapture_v2(s, 0));
+    WANT(1, cuStreamEndCapture(s, NULL)); /* nobody would have the graph */
+    OK(cuStreamEndCapture(s, &g));
+    OK(cuGraphDestroy(g));
+    OK(drv.event_destroy(forked));
+    OK(drv.event_destroy(joined));
+    OK(drv.mem_free(d));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     long iterations = work_arg(argc, argv, 2, 1, 10000);
@@ -382,7 +430,8 @@ int main(int argc, char **argv)
     DRV(stream_create(&a, CU_STREAM_NON_BLOCKING));
     DRV(stream_create(&b, CU_STREAM_NON_BLOCKING));
     for (long it = 0; it < iterations; it++)
-        if (memory_operations(a, b, add) || by_hand(ctx, a, add) || captured(b, add))
+        if (memory_operations(a, b, add) || by_hand(ctx, a, add) || captured(b, add) ||
+            side_streams(a, add))
             return 1;
     DRV(stream_destroy(a));
     DRV(stream_destroy(b));
