@@ -198,6 +198,23 @@ static void hold(struct ws_gpu_job *g, struct ws_stream *s)
     g->is_priced = false; /* its head may name more */
 }
 
+static bool is_cooperative(const struct ws_command *j)
+{
+    return j->op.kind == WS_OPK_LAUNCH && j->op.launch.flags & WS_LAUNCH_COOPERATIVE;
+}
+
+/* @sms: of its job, n == 0: all. Blocks of a cooperative launch must all be there at once, and the
+ * program has counted all SMs of its task. */
+static void choose_sms(struct ws_command *j, const struct ws_sm_set *sms)
+{
+    struct ws_context *x = j->stream->context;
+    if (j->op.kind != WS_OPK_LAUNCH)
+        return;
+    ws_context_choose_sms(x, sms, &j->op.launch.sms);
+    if (is_cooperative(j))
+        j->op.launch.sms = x->task_sms;
+}
+
 bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_context *x = s->context;
@@ -225,8 +242,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         g = NULL;
     }
     if (!g && d->off) {
-        if (j->op.kind == WS_OPK_LAUNCH)
-            ws_context_choose_sms(x, &(struct ws_sm_set){0}, &j->op.launch.sms);
+        choose_sms(j, &(struct ws_sm_set){0});
         return true;
     }
     if (!g) {
@@ -235,6 +251,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         if (!g)
             return false;
         g->part = part;
+        g->cooperative = is_cooperative(j);
         uint64_t before = ws_clock_ns();
         ws_dispatch_foresee(d, g, j);
         d->foresee_ns_max = WS_MAX(d->foresee_ns_max, ws_clock_ns() - before);
@@ -244,6 +261,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         return false; /* if it has started, the stream was woken and asks again */
     }
     if (g->state != WS_JOB_RUNNING || g->stopping) {
+        g->cooperative |= is_cooperative(j);
         hold(g, s);
         if (g->aside && !g->n_in_flight) {
             ws_dispatch_come_back(d, g);
@@ -253,8 +271,9 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
     }
     j->in_job = true;
     g->n_in_flight++;
-    if (j->op.kind == WS_OPK_LAUNCH)
-        ws_context_choose_sms(x, &g->sms, &j->op.launch.sms);
+    if (is_cooperative(j) && !g->cooperative)
+        ws_dispatch_widen(d, g);
+    choose_sms(j, &g->sms);
     return true;
 }
 

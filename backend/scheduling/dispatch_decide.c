@@ -7,6 +7,7 @@
  * (ws_stream_wake()), and gated jobs that start are only listed (server->queues.gated_go);
  * ws_server_run_ready() does the rest. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/client/stream.h"
@@ -96,6 +97,41 @@ void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decisi
     st->volt = is.volt;
     st->f_core = is.core;
     st->f_mem = is.memory;
+}
+
+/* How many SMs of its GPU a job's task may use. */
+static int n_sm_of_task(const struct ws_dispatch *d, const struct ws_gpu_job *g)
+{
+    const struct ws_context *x = g->context;
+    return x->task_sms.n ? (int)x->task_sms.n : d->gpus[x->gpu->device->index].sm_limit;
+}
+
+/* What the policy has decided for a job with cooperative launches, on all SMs. */
+static void widen(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_decision *p)
+{
+    int n_sm = n_sm_of_task(d, g);
+    p->sms = g->context->task_sms;
+    if (p->n_sm == n_sm)
+        return;
+    p->n_sm = n_sm;
+    p->end = predict(d, g, p->gpu, n_sm);
+    p->energy = NAN; /* of another number of SMs */
+    size_t n = strlen(p->why);
+    snprintf(p->why + n, sizeof(p->why) - n, "%sa cooperative launch needs all its SMs",
+             n ? "; " : "");
+}
+
+void ws_dispatch_widen(struct ws_dispatch *d, struct ws_gpu_job *g)
+{
+    struct ws_policy_decision p = {.kind = WS_DECIDE_START, .gpu = (int)g->gpu, .n_sm = g->n_sm};
+    widen(d, g, &p);
+    g->cooperative = true;
+    if (p.n_sm == g->n_sm)
+        return;
+    g->sms = p.sms;
+    g->n_sm = p.n_sm;
+    g->predicted_ms = p.end;
+    ws_dispatch_note(d, g, &p);
 }
 
 static void start(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_policy_decision *p)
@@ -299,6 +335,8 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
             p->kind = WS_DECIDE_WAIT;
             continue;
         }
+        if (starts && d->by_job[p->job]->cooperative)
+            widen(d, d->by_job[p->job], p);
         if (d->server->gated.n && ws_dispatch_gate_holds(d, p))
             continue;
         bool of_job =

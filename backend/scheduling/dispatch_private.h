@@ -57,6 +57,7 @@ struct ws_gpu_job {
     bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
     bool due;              /* …the policy gave it one that is not free yet */
     bool refused;          /* a decision on it made no sense */
+    bool cooperative; /* it has cooperative launches, so it runs on all SMs of its task */
     bool aside; /* others waited for it too long (dispatch_urge.c): policies don't see it */
     int index;  /* of its task, in system.tasks */
     uint64_t id, seq;
@@ -180,6 +181,9 @@ void ws_dispatch_work_off(struct ws_dispatch *d);
 void ws_dispatch_set_state(struct ws_dispatch *d, struct ws_gpu_job *g, enum ws_job_state state);
 void ws_dispatch_wake_held(struct ws_gpu_job *g); /* the streams that wait for the job's turn */
 void ws_dispatch_preempt(struct ws_dispatch *d, struct ws_gpu_job *g); /* asks it to stop */
+/* The first cooperative launch of a job that runs: all SMs of its task count as its own from now
+ * on, although others may have some of them until they end. */
+void ws_dispatch_widen(struct ws_dispatch *d, struct ws_gpu_job *g);
 void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decision *p);
 
 /* dispatch_system.c */
