@@ -153,6 +153,26 @@ static void test_shuffles(void **state)
     }
 }
 
+/* Eight lanes add up what they have, and ask for those of a whole warp. The others have something
+ * else in that register. */
+static void test_shuffle_from_lanes_that_are_not_there(void **state)
+{
+    uint32_t *out =
+        run(*state,
+            HEAD KERNEL("mov.u32 %r1, 1000; setp.ge.u32 %p1, %r0, 8; @%p1 bra OUT;\n"
+                        "add.u32 %r1, %r0, 1;\n"
+                        "shfl.sync.down.b32 %r2|%p2, %r1, 16, 0x1f, 0xff; add.u32 %r1, %r1, %r2;\n"
+                        "shfl.sync.down.b32 %r2, %r1, 8, 0x1f, 0xff; add.u32 %r1, %r1, %r2;\n"
+                        "shfl.sync.down.b32 %r2, %r1, 4, 0x1f, 0xff; add.u32 %r1, %r1, %r2;\n"
+                        "shfl.sync.down.b32 %r2, %r1, 2, 0x1f, 0xff; add.u32 %r1, %r1, %r2;\n"
+                        "shfl.sync.down.b32 %r2, %r1, 1, 0x1f, 0xff; add.u32 %r1, %r1, %r2;\n"
+                        "@!%p2 mov.u32 %r1, 7;\n"
+                        "OUT: st.global.u32 [%rd1], %r1; ret;"),
+            32, WS_DEV_OK);
+    assert_int_equal(out[0], 36); /* and the predicate says that lane 16 is in range */
+    assert_int_equal(out[8], 1000);
+}
+
 /* Lanes arrive at one shfl.sync by two ways, one of them longer. */
 static void test_shuffle_waits_for_its_lanes(void **state)
 {
