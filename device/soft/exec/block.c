@@ -163,12 +163,13 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     struct ws_core_ctx *c = &b->ctx;
     c->b = b;
     c->mx = 0x1f80;
-    c->shared_bytes = (g->dyn_shared_bytes ? WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16))
-                                           : img->shared_bytes) +
-                      g->dyn_shared_bytes;
+    /* programs rely on the rest of the last unit */
+    c->shared_bytes =
+        WS_ALIGN_UP(WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16)) + g->dyn_shared_bytes,
+                    (uint64_t)ws_exec_shared_unit(g->sm));
     b->user_shared_bytes = c->shared_bytes;
     if (img->uses_reserved_shared)
-        c->shared_bytes = WS_ALIGN_UP(c->shared_bytes, UINT64_C(16)) + WS_RESERVED_SHARED_BYTES;
+        c->shared_bytes += WS_RESERVED_SHARED_BYTES;
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;

@@ -74,6 +74,12 @@ struct ws_grid_part {
     _Atomic uint64_t n_thread_insns; /* the caller's */
 };
 
+/* Shared memory is given to blocks in units of so many bytes. @sm: compute capability * 10. */
+static inline uint32_t ws_exec_shared_unit(uint32_t sm)
+{
+    return sm >= 80 ? 128 : 256;
+}
+
 struct ws_grid {
     /* set by the caller */
     const struct ws_code *code;

@@ -8,6 +8,8 @@
  * this size in. */
 #include "device/soft/timeline/occupancy.h"
 
+#include "device/soft/exec/exec.h"
+
 enum { REGS_UNIT = 256, WARPS_UNIT = 4, REGS_MAX_PER_THREAD = 255 };
 
 void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, uint32_t n_regs,
@@ -19,7 +21,8 @@ void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, ui
     uint32_t most = spec->regs_per_sm / warps4 / REGS_UNIT * REGS_UNIT;
     regs_per_warp = WS_MAX(WS_MIN(regs_per_warp, most), 1);
 
-    uint32_t unit = spec->cc_major >= 8 ? 128 : 256, system_bytes = spec->cc_major >= 8 ? 1024 : 0;
+    uint32_t unit = ws_exec_shared_unit(10 * spec->cc_major),
+             system_bytes = spec->cc_major >= 8 ? 1024 : 0;
     uint32_t shared = WS_ALIGN_UP(shared_bytes + system_bytes, unit);
     shared = WS_MIN(shared, spec->shared_bytes_per_sm);
 

@@ -465,14 +465,14 @@ static const struct fault faults[] = {
      WS_DEV_E_MISALIGNED, "misaligned address"},
     {"shared out of bounds",
      ".shared .b32 s[32]; shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; "
-     "st.shared.u32 [%r2+4], %r0; ret;",
-     WS_DEV_E_ILLEGAL_ADDRESS, "thread (31,0,0) address 0x80"},
+     "st.shared.u32 [%r2+132], %r0; ret;",
+     WS_DEV_E_ILLEGAL_ADDRESS, "thread (31,0,0) address 0x100"},
     {"shared from below", ".shared .b32 s[32]; mov.u32 %r2, s; ld.shared.u32 %r1, [%r2+-4]; ret;",
      WS_DEV_E_ILLEGAL_ADDRESS, "address 0xfffffffc"},
     {"local out of bounds", ".local .b32 l[4]; mov.u64 %rd3, l; st.local.u32 [%rd3+64], %r0; ret;",
      WS_DEV_E_ILLEGAL_ADDRESS, "illegal address"},
     {"shared window beyond its end",
-     ".shared .b32 s[32]; mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; ld.u32 %r1, [%rd3+128]; "
+     ".shared .b32 s[32]; mov.u64 %rd3, s; cvta.shared.u64 %rd3, %rd3; ld.u32 %r1, [%rd3+256]; "
      "ret;",
      WS_DEV_E_ILLEGAL_ADDRESS, "illegal address"},
     {"atomic out of bounds", "red.global.add.u32 [%rd0+8192], 1; ret;", WS_DEV_E_ILLEGAL_ADDRESS,
@@ -696,6 +696,7 @@ int main(void)
             T(test_lane_waits_for_lane),
             T(test_lane_waits_for_lane_by_adding_zero),
             T(test_shuffles),
+            T(test_shuffle_from_lanes_that_are_not_there),
             T(test_shuffle_waits_for_its_lanes),
             T(test_two_meetings_at_one_place),
             T(test_votes_and_matches),

@@ -274,6 +274,29 @@ static void test_special_registers(void **state)
     }
 }
 
+/* Hardware gives shared memory in units, here of 256 bytes, and checks no closer than that. */
+static void test_dynamic_shared_memory_is_whole_units(void **state)
+{
+    struct state *s = *state;
+    uint32_t *h = (uint32_t *)(void *)s->h;
+    const char *const ptx =
+        ".version 7.8\n.target sm_75\n.address_size 64\n.extern .shared .align 4 .b8 dyn[];\n"
+        ".visible .entry k(.param .u64 p, .param .u32 at)\n{ .reg .b32 %r<3>; .reg .b64 %rd1;\n"
+        "ld.param.u64 %rd1, [p]; ld.param.u32 %r0, [at]; mov.u32 %r1, dyn; add.u32 %r0, %r1, %r0;\n"
+        "st.shared.u32 [%r0], 5; ld.shared.u32 %r2, [%r0]; st.global.u32 [%rd1], %r2; ret; }\n";
+    fix_must_load(&s->f, ptx);
+    struct {
+        uint64_t p;
+        uint32_t at;
+    } params = {s->va, 0};
+    struct launch l = {.kernel = "k", .grid = {1}, .block = {1}, .params = &params, .shared = 8};
+    params.at = 252;
+    fix_run(&s->f, &l);
+    assert_int_equal(h[0], 5);
+    params.at = 256;
+    assert_int_not_equal(fix_launch(&s->f, &l), WS_DEV_OK);
+}
+
 /* Cooperative groups' tiles of several warps meet in reserved shared memory: it is there, apart
  * from the program's, and zero when each block starts. */
 static void test_reserved_shared_memory(void **state)
@@ -309,10 +332,15 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_128_bits_through_every_space), T(test_vectors_of_32_bytes),
-        T(test_narrow_loads_extend),          T(test_vector_and_half_atomics),
-        T(test_atomics_of_128_bits),          T(test_misaligned_is_a_fault),
-        T(test_reserved_shared_memory),       T(test_special_registers),
+        T(test_128_bits_through_every_space),
+        T(test_vectors_of_32_bytes),
+        T(test_narrow_loads_extend),
+        T(test_vector_and_half_atomics),
+        T(test_atomics_of_128_bits),
+        T(test_misaligned_is_a_fault),
+        T(test_reserved_shared_memory),
+        T(test_dynamic_shared_memory_is_whole_units),
+        T(test_special_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
