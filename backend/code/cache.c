@@ -193,8 +193,8 @@ static void key_of(const struct ws_ptx_texts *t, uint8_t *ret)
     SHA2_CTX sha;
     SHA256Init(&sha);
     if (t->link) { /* else the key of a text is its hash, however it came */
-        const uint8_t mark[2] = {'L', t->strict};
-        SHA256Update(&sha, mark, sizeof(mark));
+        const uint32_t mark[3] = {'L', t->strict, t->max_regs};
+        SHA256Update(&sha, (const uint8_t *)mark, sizeof(mark));
     }
     for (size_t k = 0; k < t->n; k++) {
         uint64_t len = t->v[k].len;

@@ -110,8 +110,8 @@ WS_DRV_API(cuLinkComplete, (struct link * l, void **image, size_t *bytes))
     if (!image || !l->inputs.n)
         return CUDA_INVALID_VALUE;
     if (!l->image) {
-        if (ws_link_image_make(l->inputs.v, l->inputs.n, WS_LINK_IMAGE_STRICT, &l->image,
-                               &l->bytes))
+        if (ws_link_image_make(l->inputs.v, l->inputs.n, WS_LINK_IMAGE_STRICT, l->jit.max_regs,
+                               &l->image, &l->bytes))
             return CUDA_OUT_OF_MEMORY;
         int code = try_out(l, c->device);
         if (code) {

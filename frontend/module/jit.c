@@ -7,7 +7,14 @@
 #include "base/macros.h"
 #include "frontend/errors.h"
 
-enum { WALL_TIME = 2, INFO_LOG = 3, INFO_LOG_BYTES = 4, ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
+enum {
+    MAX_REGISTERS = 0,
+    WALL_TIME = 2,
+    INFO_LOG = 3,
+    INFO_LOG_BYTES = 4,
+    ERROR_LOG = 5,
+    ERROR_LOG_BYTES = 6
+};
 
 int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values)
 {
@@ -16,6 +23,9 @@ int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values)
         return CUDA_INVALID_VALUE;
     for (unsigned i = 0; i < n; i++) { /* numbers are passed as the pointer itself */
         switch (options[i]) {
+        case MAX_REGISTERS:
+            j->max_regs = (unsigned)(uintptr_t)values[i];
+            break;
         case INFO_LOG:
             j->info_log = values[i];
             break;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/module/jit.h - the options of the just-in-time compiler that come with an image. Only
- * those about logs have an effect here. */
+/* frontend/module/jit.h - the options of the just-in-time compiler that come with an image. Those
+ * about logs have an effect, and the number of registers where images are linked. */
 #ifndef WS_FRONTEND_MODULE_JIT_H
 #define WS_FRONTEND_MODULE_JIT_H
 
 #include <stddef.h>
 
 struct ws_jit {
+    unsigned max_regs; /* of a thread; 0: no limit */
     char *info_log, *error_log;
     size_t info_bytes, error_bytes;
     void **info_bytes_slot, **error_bytes_slot; /* where the program is told how much was written */

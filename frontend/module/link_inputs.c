@@ -25,6 +25,7 @@ enum {
     AR_SIZE_BYTES = 10
 };
 enum { EM_NVIDIA = 190 };
+enum { FATBIN_HEAD_BYTES = 16, FATBIN_PTX = 1, FATBIN_NVVM = 8 };
 #define FATBIN_MAGIC UINT32_C(0xba55ed50)
 #define LTO_MAGIC    UINT32_C(0x7f4e43ed)
 
@@ -126,6 +127,11 @@ static int add_archive(struct ws_link_inputs *l, const uint8_t *p, uint64_t byte
     return CUDA_OK;
 }
 
+static bool is_nvvm_text(const uint8_t *p, uint64_t bytes)
+{
+    return magic_of(p, bytes) == LTO_MAGIC || (bytes > 4 && !memcmp(p, "BC\xc0\xde", 4));
+}
+
 int ws_link_inputs_add(struct ws_link_inputs *l, const void *data, uint64_t bytes, const char *name)
 {
     const uint8_t *p = data;
@@ -143,11 +149,48 @@ int ws_link_inputs_add(struct ws_link_inputs *l, const void *data, uint64_t byte
         return add_archive(l, p, bytes, name);
     if (is_elf(p, bytes) && ((const Elf64_Ehdr *)(const void *)p)->e_machine != EM_NVIDIA)
         return add_object(l, p, bytes, name);
-    if (magic_of(p, bytes) == LTO_MAGIC || (bytes > 4 && !memcmp(p, "BC\xc0\xde", 4))) {
+    if (is_nvvm_text(p, bytes)) {
         ws_session_unsupported("linking of LTO code (NVVM)");
         return CUDA_NOT_SUPPORTED;
     }
     return keep(l, p, bytes, name);
+}
+
+/* The kinds of code in a fatbin, one bit each. The header of the file, and of each entry, says its
+ * own length and that of what follows. */
+static uint32_t kinds_in_fatbin(const uint8_t *p, uint64_t bytes)
+{
+    uint32_t kinds = 0;
+    uint16_t head = 0, kind;
+    uint32_t entry_head;
+    uint64_t body;
+    if (bytes >= FATBIN_HEAD_BYTES)
+        memcpy(&head, p + 6, sizeof(head));
+    for (uint64_t at = head; at && at < bytes && bytes - at >= FATBIN_HEAD_BYTES;) {
+        memcpy(&kind, p + at, sizeof(kind));
+        memcpy(&entry_head, p + at + 4, sizeof(entry_head));
+        memcpy(&body, p + at + 8, sizeof(body));
+        kinds |= kind < 32 ? UINT32_C(1) << kind : 0;
+        if (!entry_head || body > bytes - at || entry_head > bytes - at - body)
+            break;
+        at += entry_head + body;
+    }
+    return kinds;
+}
+
+bool ws_link_input_is_nvvm(const void *data, uint64_t bytes)
+{
+    struct ws_link_inputs parts = {0};
+    uint32_t kinds = 0;
+    if (is_nvvm_text(data, bytes))
+        return true;
+    if (!ws_link_inputs_add(&parts, data, bytes, NULL))
+        for (size_t i = 0; i < parts.n; i++)
+            kinds |= magic_of(parts.v[i].data, parts.v[i].bytes) == FATBIN_MAGIC
+                         ? kinds_in_fatbin(parts.v[i].data, parts.v[i].bytes)
+                         : 1u << FATBIN_PTX;
+    ws_link_inputs_deinit(&parts);
+    return kinds & 1u << FATBIN_NVVM && !(kinds & 1u << FATBIN_PTX);
 }
 
 void ws_link_inputs_deinit(struct ws_link_inputs *l)

@@ -15,6 +15,8 @@ struct ws_link_inputs {
  * CUDA code: INVALID_IMAGE, NOT_SUPPORTED (said by name), OUT_OF_MEMORY. */
 int ws_link_inputs_add(struct ws_link_inputs *l, const void *data, uint64_t bytes,
                        const char *name);
+/* Whether an input's device code is NVVM's alone, which only nvJitLink can read. */
+bool ws_link_input_is_nvvm(const void *data, uint64_t bytes);
 void ws_link_inputs_deinit(struct ws_link_inputs *l);
 
 #endif

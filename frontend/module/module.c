@@ -72,7 +72,7 @@ static int join_parts(const void *const *parts, void **ret, uint64_t *ret_bytes)
         else
             v[n].data = parts[n];
     }
-    if (!code && ws_link_image_make(v, n, 0, ret, ret_bytes))
+    if (!code && ws_link_image_make(v, n, 0, 0, ret, ret_bytes))
         code = CUDA_OUT_OF_MEMORY;
     free(v);
     return code;

@@ -18,8 +18,8 @@ static size_t name_bytes(const struct ws_link_input *v)
     return strnlen(name_of(v), WS_LINK_IMAGE_MAX_NAME - 1) + 1;
 }
 
-int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, void **ret,
-                       uint64_t *ret_bytes)
+int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, uint32_t max_regs,
+                       void **ret, uint64_t *ret_bytes)
 {
     if (n > WS_LINK_IMAGE_MAX_PARTS)
         return -E2BIG;
@@ -35,6 +35,7 @@ int ws_link_image_make(const struct ws_link_input *v, size_t n, unsigned flags, 
                               .version = WS_LINK_IMAGE_VERSION,
                               .flags = (uint16_t)flags,
                               .n_parts = (uint32_t)n,
+                              .max_regs = max_regs,
                               .bytes = at};
     memcpy(image, &h, sizeof(h));
     at = names;

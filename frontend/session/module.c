@@ -377,11 +377,10 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     case WS_LAUNCH_BAD_BLOCK:
         return WS__ERROR__INVALID_CONFIGURATION;
     case WS_LAUNCH_TOO_MANY_THREADS:
-        return WS__ERROR__OUT_OF_RESOURCES;
     case WS_LAUNCH_TOO_MUCH_SHARED:
         break;
     }
-    return WS__ERROR__INVALID_VALUE; /* as cudaLaunchKernel answers too much shared memory */
+    return WS__ERROR__INVALID_VALUE;
 }
 
 ws_err ws_session_launch_check(const struct ws_launch *l)

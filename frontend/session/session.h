@@ -234,8 +234,8 @@ struct ws_launch {
     const void *packed;    /* the packed parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER), */
     uint32_t packed_bytes; /* its size */
 };
-/* Checks grid, block and shared size against the device at once (INVALID_CONFIGURATION,
- * OUT_OF_RESOURCES), as CUDA does. */
+/* Checks grid, block and shared size against the device (INVALID_CONFIGURATION) and the kernel
+ * (INVALID_VALUE) at once, as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
 /* Only the checks; the stream is not looked at. */
 ws_err ws_session_launch_check(const struct ws_launch *l);

@@ -4,7 +4,8 @@
  * there is no text for the device and it takes that.
  *
  * Of a container, a part that is NVIDIA's device runtime (libcudadevrt, for kernels that start
- * kernels) is left out: it drives hardware. What calls it stays unresolved, by name. */
+ * kernels) is left out: it drives hardware. What calls it stays unresolved, by name, but for what
+ * we have ourselves (device_runtime.h). */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/link_image.h"
 #include "ptx/images/cubin.h"
+#include "ptx/images/device_runtime.h"
 
 struct want {
     uint32_t sm;
@@ -116,6 +118,7 @@ static int container(struct ws_ptx_texts *t, const uint8_t *image, size_t len,
         return ws_raise(-ENOMEM);
     t->link = true;
     t->strict = h.flags & WS_LINK_IMAGE_STRICT;
+    t->max_regs = h.max_regs;
     for (uint32_t k = 0; k < h.n_parts; k++) {
         struct ws_link_part p;
         memcpy(&p, image + sizeof(h) + k * sizeof(p), sizeof(p));
@@ -123,6 +126,8 @@ static int container(struct ws_ptx_texts *t, const uint8_t *image, size_t len,
             return damaged(name, "a part lies outside", diags);
         if (!memchr(image + p.name, 0, WS_MIN(len - p.name, (uint64_t)WS_LINK_IMAGE_MAX_NAME)))
             return damaged(name, "a part's name does not end, or is too long", diags);
+        if (h.n_parts > 1 && ws_device_runtime_is((const char *)image + p.name))
+            continue;
         int r = add_text(t, image + p.offset, p.bytes, &w, (const char *)image + p.name, diags);
         if (r)
             return r;
@@ -168,6 +173,13 @@ static bool is_device_runtime(const struct ws_ptx_module *m)
     return f && !f->is_decl;
 }
 
+static void limit_regs(struct ws_ptx_module *m, uint32_t max_regs)
+{
+    for (uint32_t k = 0; max_regs && k < m->n_funcs; k++)
+        if (m->funcs[k].is_entry && !m->funcs[k].maxnreg && !m->funcs[k].minnctapersm)
+            m->funcs[k].maxnreg = max_regs;
+}
+
 int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
                        struct ws_diags *diags)
 {
@@ -175,7 +187,8 @@ int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
         return ws_cubin_module(ret, t->v[0].text, t->v[0].len, t->v[0].name, diags);
     if (!t->link)
         return ws_ptx_parse(ret, t->v[0].text, t->v[0].len, t->v[0].name, diags);
-    struct ws_ptx_link_part *parts = ws_alloc_array(t->n + 1, sizeof(*parts));
+    struct ws_ptx_link_part *parts = ws_alloc_array(t->n + 2, sizeof(*parts));
+    struct ws_ptx_module *runtime = NULL;
     size_t n = 0;
     int r = parts ? 0 : ws_raise(-ENOMEM);
     for (size_t k = 0; !r && k < t->n; k++) {
@@ -188,8 +201,14 @@ int ws_ptx_image_parse(struct ws_ptx_module **ret, const struct ws_ptx_texts *t,
         else
             parts[n++] = (struct ws_ptx_link_part){m, t->v[k].name};
     }
+    if (!r)
+        r = ws_device_runtime_for(&runtime, parts, n, diags);
+    if (runtime)
+        parts[n++] = (struct ws_ptx_link_part){runtime, "device runtime"};
     if (!r) {
         r = ws_ptx_link(ret, parts, n, t->strict ? WS_PTX_LINK_STRICT : 0, diags);
+        if (!r)
+            limit_regs(*ret, t->max_regs);
     } else {
         for (size_t k = 0; k < n; k++)
             ws_ptx_module_free(parts[k].m);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles two sources with NVRTC and links them with nvJitLink at run time, as LTO code and as
-// PTX; the driver API loads the result. Fails if a step fails or the kernel's result is wrong.
+// Compiles two sources with NVRTC and links them with nvJitLink at run time: as LTO code, as PTX,
+// and LTO code with PTX; the driver API loads the result. Fails if a step fails or the kernel's
+// result is wrong.
 #include <cuda.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>
@@ -42,7 +43,7 @@ static char *compile(const char *source, bool lto, const char *arch, size_t *byt
     return image;
 }
 
-static int run(bool lto, int major, int minor)
+static int run(bool lto, bool second_lto, int major, int minor)
 {
     nvJitLinkHandle h;
     char compute_arch[32], link_arch[32];
@@ -51,11 +52,12 @@ static int run(bool lto, int major, int minor)
     snprintf(link_arch, sizeof link_arch, "-arch=sm_%d%d", major, minor);
     const char *options[] = {link_arch, "-lto"};
     char *part[2] = {compile(saxpy, lto, compute_arch, &bytes[0]),
-                     compile(compute, lto, compute_arch, &bytes[1])};
+                     compile(compute, second_lto, compute_arch, &bytes[1])};
     OTHER(nvJitLinkCreate(&h, lto ? 2 : 1, options));
     for (int i = 0; i < 2; i++)
-        OTHER(nvJitLinkAddData(h, lto ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_PTX, part[i],
-                               bytes[i], i ? "compute" : "saxpy"));
+        OTHER(nvJitLinkAddData(h,
+                               (i ? second_lto : lto) ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_PTX,
+                               part[i], bytes[i], i ? "compute" : "saxpy"));
     OTHER(nvJitLinkComplete(h));
     OTHER(nvJitLinkGetLinkedCubinSize(h, &size));
     void *cubin = work_alloc(size);
@@ -85,7 +87,8 @@ static int run(bool lto, int major, int minor)
     DRIVER(cuMemcpyDtoH(hout, out, sizeof hout));
     for (int i = 0; i < N; i++)
         if (hout[i] != a * hx[i] + hy[i])
-            return work_fail(WORK, "%s: out[%d] is %g", lto ? "lto" : "ptx", i, hout[i]);
+            return work_fail(WORK, "%s with %s: out[%d] is %g", lto ? "lto" : "ptx",
+                             second_lto ? "lto" : "ptx", i, hout[i]);
     DRIVER(cuMemFree(x));
     DRIVER(cuMemFree(y));
     DRIVER(cuMemFree(out));
@@ -107,7 +110,8 @@ int main(void)
     DRIVER(cuCtxSetCurrent(c));
     DRIVER(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d));
     DRIVER(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d));
-    if (run(true, major, minor) || run(false, major, minor))
+    if (run(true, true, major, minor) || run(false, false, major, minor) ||
+        run(true, false, major, minor))
         return 1;
     DRIVER(cuDevicePrimaryCtxRelease(d));
     return work_pass(WORK);

@@ -65,6 +65,9 @@ int main(int argc, char **argv)
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, bounded, 256, 0));
     if (n != 0)
         return work_fail(WORK, "a block larger than its launch bounds fits %d times", n);
+    bounded<<<1, 256>>>(NULL);
+    if (cudaGetLastError() != cudaErrorInvalidValue)
+        return work_fail(WORK, "a block larger than its launch bounds is not an invalid value");
     CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, plain, 0, 0));
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, plain, block, 0));
     if (grid != n * p.multiProcessorCount || block % 32 || block > 1024 ||
