@@ -22,9 +22,10 @@ HEADERS = {"RT": ["cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.
 # chapter.
 CHAPTERS = [(r"__cuda", "registration"), (r"cud?a?EGL|cudaGraphics.*E[gG][lL]|cudaEventCreateFromEGL", "egl"), (r"cudaG[lL]|cudaGraphicsGL", "gl"),
             (r"cudaVDPAU|cudaGraphicsVDPAU", "vdpau"), (r"cudaGraph(?!ics)|cuGraph(?!ics)", "graph"), (r"cudaGetExportTable", "driver_entry_point")]
-# Names that the headers declare for code on the device or as C++ helpers: no host library has them.
+# Names that the headers have for code on the device or as inline helpers: no host library has them.
 NOT_HOST = {"cudaGetParameterBuffer", "cudaGetParameterBufferV2", "cudaLaunchDevice", "cudaLaunchDeviceV2", "cudaCGGetIntrinsicHandle",
-            "cudaCGSynchronize", "cudaCGSynchronizeGrid", "cudaCGGetSize", "cudaCGGetRank", "cudaGraphSetConditional", "cudaWGLGetDevice", "cuWGLGetDevice"}
+            "cudaCGSynchronize", "cudaCGSynchronizeGrid", "cudaCGGetSize", "cudaCGGetRank", "cudaGraphSetConditional", "cudaWGLGetDevice", "cuWGLGetDevice",
+            "cuGetProcAddress_v2_ptsz"}
 
 
 def read(path):
@@ -56,6 +57,16 @@ def declared(kind, path):
         if ok and name not in NOT_HOST:
             names.setdefault(name, chapter(group))
     return names
+
+
+def renamed(path):
+    """Names that a header's macros put in the place of those that it declares: #define cuX cuX_v2, or
+    __CUDA_API_PTDS(cuX_v2), which is cuX_v2 or cuX_v2_ptds."""
+    macro = re.compile(r"^[ \t]*#[ \t]*define[ \t]+cu\w+[ \t]+(?:__CUDA(?:RT)?_API_(PTDS|PTSZ)\((cu\w+)\)|(cu\w+))[ \t]*$", re.M)
+    names = set()
+    for kind, variant, name in macro.findall(read(path)):
+        names |= {variant, variant + "_" + kind.lower()} if variant else {name}
+    return {n for n in names if re.match(r"cu[A-Z]|cuda[A-Z]", n)} - NOT_HOST
 
 
 def split(symbol):
@@ -96,6 +107,8 @@ def main():
                 for name, ch in declared(kind, path).items():
                     rows.setdefault(name, kind)
                     chapters.setdefault(name, ch)
+                for name in renamed(path):
+                    rows.setdefault(name, kind)
     for name in exports(os.path.join(cuda, "lib64", "libcudart.so")):
         if name.startswith(("cuda", "__cuda")):
             rows.setdefault(name, "RT")
