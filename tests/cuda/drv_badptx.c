@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads PTX with errors, and images that are no PTX. Fails if the driver's error code is wrong, or
-// if the log of the just-in-time compiler does not say where the error is.
+// if the log of the just-in-time compiler does not say where the error is. Without a place for the
+// log, the library says on stderr what is wrong, the same once (tests/process/faults.sh looks).
 #include "drv.h"
 #define WORK "drv_badptx"
 
@@ -44,6 +45,12 @@ int main(void)
         if (r != cases[i].want || log[5] != 'x' || !memchr(log, 0, 5))
             return work_fail(WORK, "%s: a log buffer of 5 bytes gave %d '%.6s'",
                              cases[i].description, r, log);
+    }
+    for (int twice = 0; twice < 2; twice++) {
+        CUmodule m;
+        CUresult r = drv.module_load_data_ex(&m, cases[1].text, 0, NULL, NULL);
+        if (r != cases[1].want)
+            return work_fail(WORK, "without a log: gave %d, not %d", r, cases[1].want);
     }
     /* and the context still works */
     CUmodule m = drv_module("matmul");

@@ -33,6 +33,7 @@ if [ -x "$cuda/nv/vmm_static" ]; then
     done
 fi
 client "$cuda/drv_badptx" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "bad PTX"; }
+[ "$(grep -c 'module: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: .*frobnicate' "$tmp/out")" = 1 ] || { cat "$tmp/out"; fail "bad PTX is not said once"; }
 ok "bad PTX"
 rm "$tmp/go"
 wait $other || true
