@@ -34,6 +34,13 @@ frontend/wattshare-driver/stamp: frontend/libwattshare.so
 		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && : >stamp
 all-local: frontend/wattshare-driver/stamp
 CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so frontend/wattshare-driver/stamp
+# Beside the library: a program that calls ptxas and loads the result gets this one
+# (cli/common/program.c).
+wslib_SCRIPTS = frontend/wattshare-ptxas
+EXTRA_DIST += frontend/compilers/ptxas.sh
+CLEANFILES += frontend/wattshare-ptxas
+frontend/wattshare-ptxas: frontend/compilers/ptxas.sh
+	$(AM_V_GEN)$(MKDIR_P) frontend && cp $(top_srcdir)/frontend/compilers/ptxas.sh $@ && chmod 755 $@
 install-exec-hook:
 	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare-gate.so $(DESTDIR)$(wslibdir)/wattshare-gate/$$n || exit 1; done

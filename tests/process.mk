@@ -5,7 +5,7 @@ PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/proces
 dist_check_SCRIPTS += $(PROCESS_TESTS)
 TEST_EXTENSIONS = .sh
 TESTS += $(PROCESS_TESTS)
-EXTRA_DIST += tests/process/alone_with_header.c tests/process/lib.sh tests/process/README.md tests/process/installed.sh tests/clients/numba_client.py tests/clients/tinygrad_client.py \
+EXTRA_DIST += tests/process/alone_with_header.c tests/process/lib.sh tests/process/README.md tests/process/installed.sh tests/clients/numba_client.py tests/clients/tinygrad_client.py tests/clients/triton_client.py \
 	tests/clients/halide_client.py tests/clients/nvrtc_client.c tests/clients/README.md
 
 installcheck-local: tests/cuda/drv_matmul

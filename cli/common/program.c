@@ -116,13 +116,30 @@ static int set_library_path(const char *lib, const char *folder)
     return r;
 }
 
+/* Triton calls ptxas and loads what that makes. The stand-in for it lies beside the library. Who
+ * names a ptxas already keeps that one. */
+static int set_ptxas(const char *lib)
+{
+    const char *slash = strrchr(lib, '/');
+    char *path = NULL;
+    if (!slash)
+        return 0;
+    if (asprintf(&path, "%.*s/wattshare-ptxas", (int)(slash - lib), lib) < 0)
+        return -1;
+    int r = access(path, X_OK) ? 0
+                               : setenv("TRITON_PTXAS_PATH", path, 0) ||
+                                     setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
+    free(path);
+    return r;
+}
+
 int ws_program_environment(const char *endpoint, const char *task)
 {
     char *lib =
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") ||
+        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_ptxas(lib) ||
             setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;

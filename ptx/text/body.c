@@ -318,6 +318,19 @@ static bool call(struct ws_parser *p, struct ws_ptx_insn *i)
     return call_proto(p, c);
 }
 
+static bool accesses_memory(const struct ws_ptx_insn *i)
+{
+    return i->op == WS_OP_LD || i->op == WS_OP_LDU || i->op == WS_OP_ST || i->op == WS_OP_ATOM ||
+           i->op == WS_OP_RED;
+}
+
+/* A vector of one element, {%r1}, which Triton and others write: the element. */
+static void unwrap(struct ws_ptx_operand *o)
+{
+    if (o->kind == WS_OPD_VEC && o->n == 1)
+        *o = o->v[0];
+}
+
 static bool operands(struct ws_parser *p, struct ws_ptx_insn *i)
 {
     struct ws_ptx_operand v[WS_PTX_MAX_OPERANDS];
@@ -341,6 +354,8 @@ static bool operands(struct ws_parser *p, struct ws_ptx_insn *i)
             return false;
         n++;
     } while (ws_parse_accept(p, ','));
+    for (unsigned k = 0; k < n && accesses_memory(i) && !i->vec; k++)
+        unwrap(&v[k]);
     i->n_operands = n;
     i->operands = ws_arena_array(&p->m->arena, n, sizeof(*v));
     if (!i->operands)

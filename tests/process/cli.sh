@@ -50,6 +50,15 @@ run 0 "$build/frontend/libwattshare.so" run -- sh -c 'echo "$LD_PRELOAD"'
     ok "no duplicates in LD_PRELOAD"
 }
 run 0 '^t1$' run --task t1 -- sh -c 'echo "$WATTSHARE_TASK"'
+# the stand-in for ptxas, called as Triton does
+run 0 "^$build/frontend/wattshare-ptxas$" run -- sh -c 'echo "$TRITON_PTXAS_PATH"'
+TRITON_PTXAS_PATH=/mine run 0 '^/mine$' run -- sh -c 'echo "$TRITON_PTXAS_PATH"'
+echo '.version 8.0' >"$tmp/a.ptx"
+"$build/frontend/wattshare-ptxas" -lineinfo -v --opt-level 3 --gpu-name=sm_86 "$tmp/a.ptx" -o "$tmp/a.o"
+cmp "$tmp/a.ptx" "$tmp/a.o" || fail "wattshare-ptxas does not hand the PTX through"
+"$build/frontend/wattshare-ptxas" --version | grep -q 'release [0-9]*\.[0-9]*' || fail "wattshare-ptxas says no version"
+! "$build/frontend/wattshare-ptxas" -v "$tmp/none.ptx" -o "$tmp/b.o" 2>/dev/null || fail "wattshare-ptxas takes a file that is not there"
+ok "wattshare-ptxas"
 run 0 "^$WATTSHARE_SOCKET" run -- sh -c 'echo "$WATTSHARE_SOCKET"'
 stop_daemon
 unset WATTSHARE_SOCKET

@@ -4,7 +4,7 @@
 # its prefix without the build tree. Arguments: bindir sbindir wslibdir mandir
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 export ASAN_OPTIONS=detect_leaks=0
-for f in "$1/wattshare" "$2/wattshared" "$3/libwattshare.so" "$4/man1/wattshare.1" "$4/man8/wattshared.8" "$4/man5/wattshared.conf.5"; do
+for f in "$1/wattshare" "$2/wattshared" "$3/libwattshare.so" "$3/wattshare-ptxas" "$4/man1/wattshare.1" "$4/man8/wattshared.8" "$4/man5/wattshared.conf.5"; do
     [ -r "$f" ] || fail "$f is not installed"
 done
 ok "the parts are installed"

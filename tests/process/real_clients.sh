@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs programs that others wrote: numba-cuda and tinygrad from PyPI, Halide from Debian, NVIDIA's
-# NVRTC and nvJitLink. Each compares its results with NumPy's, with its own CPU target's, or with
+# Runs programs that others wrote: numba-cuda, Triton and tinygrad from PyPI, Halide from Debian,
+# NVIDIA's NVRTC and nvJitLink. Each compares its results with NumPy's, with its own CPU target's, or with
 # exact arithmetic. It fails if a result is wrong or if no kernel ran on the software GPU. What
 # cannot be had is skipped by name; if nothing can be had, the test is skipped.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
@@ -18,7 +18,7 @@ python_packages() {
     [ ! -e "$venv/complete" ] || return 0
     rm -rf "$venv"
     python3 -m venv "$venv" >"$tmp/pip" 2>&1 || return 1
-    timeout 300 "$venv/bin/pip" install --no-input --retries 1 numpy numba-cuda cuda-core tinygrad >>"$tmp/pip" 2>&1 || return 1
+    timeout 300 "$venv/bin/pip" install --no-input --retries 1 numpy numba-cuda cuda-core tinygrad triton >>"$tmp/pip" 2>&1 || return 1
     : >"$venv/complete"
 }
 # kernels NAME COMMAND…: runs it, and sees that it said PASS and that kernels ran.
@@ -56,6 +56,11 @@ if python_packages; then
     else
         without numba "no libnvvm in $cuda_home"
     fi
+    if command -v gcc >/dev/null; then
+        TRITON_CACHE_DIR=$tmp/triton kernels triton "$venv/bin/python" "$src/tests/clients/triton_client.py"
+    else
+        without triton "no gcc, with which it builds its launcher"
+    fi
     # It looks for the driver's file itself, where the dynamic linker would.
     mkdir "$tmp/driver"
     ln -s "$build/frontend/libwattshare.so" "$tmp/driver/libcuda.so.1"
@@ -66,7 +71,7 @@ if python_packages; then
         without tinygrad "no libnvrtc in $cuda_home"
     fi
 else
-    without "numba tinygrad" "PyPI gave no packages: $(tail -n 1 "$tmp/pip")"
+    without "numba triton tinygrad" "PyPI gave no packages: $(tail -n 1 "$tmp/pip")"
 fi
 [ "$n_checks" != 0 ] || skip "none of them is here:$skipped"
 wait_empty

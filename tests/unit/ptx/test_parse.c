@@ -339,6 +339,22 @@ static void test_calls(void **state)
     assert_int_equal(g->insns[0].operands[0].reg, g->rets[0].reg);
 }
 
+/* Triton writes one element in braces; it is no vector then, and printed without them. */
+static void test_a_vector_of_one_element(void **state)
+{
+    struct fixture *x = *state;
+    char buf[100];
+    const struct ws_ptx_func *f =
+        parse(x, KERNEL("ld.global.b32 { %r1 }, [ %d1 + 4 ]; @%p1 st.global.b32 [%d1], {%r2};"
+                        "atom.global.add.u32 {%r3}, [%d1], {%r4};"));
+    assert_int_equal(f->insns[0].operands[0].kind, WS_OPD_REG);
+    assert_int_equal(f->insns[0].vec, 0);
+    ws_ptx_insn_text(x->m, f, &f->insns[1], buf, sizeof(buf));
+    assert_string_equal(buf, "@%p1 st.global.b32 [%d1], %r2;");
+    ws_ptx_insn_text(x->m, f, &f->insns[2], buf, sizeof(buf));
+    assert_string_equal(buf, "atom.global.add.u32 %r3, [%d1], %r4;");
+}
+
 static void test_branch_tables(void **state)
 {
     struct fixture *x = *state;
@@ -580,6 +596,7 @@ int main(int argc, char **argv)
         T(test_declarations_do_not_hide_the_module),
         T(test_equal_sees_every_difference),
         T(test_calls),
+        T(test_a_vector_of_one_element),
         T(test_branch_tables),
         T(test_instruction_text),
         T(test_mix),
