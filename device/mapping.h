@@ -96,6 +96,10 @@ void ws_space_set_print(struct ws_space *s,
  * that keeps it until the launch has ended makes room for about as much. */
 void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes);
 
+/* How far before and behind a mapping kernels of software GPUs may read, and find zeros. Spaces
+ * begin with 0. Any thread. */
+void ws_space_set_margin(struct ws_space *s, uint64_t bytes);
+
 /* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call
  * malloc() or free() find the heap mapped, in memory of the device that first ran one. Once it is,
  * only ws_space_drop_heap() lets the size change.

@@ -64,7 +64,7 @@ struct ws_launch_part {
     /* out, valid in done; of a resumed launch (launch.progress) in, too: what has an error
      * stays ended */
     enum ws_dev_error error;
-    char text[192];
+    char text[256];
     uint64_t n_thread_insns;
 };
 struct ws_launch_parts {
@@ -108,7 +108,7 @@ struct ws_op {
     };
     /* out, valid in done */
     enum ws_dev_error error;
-    char text[192];            /* what, kernel, block, thread, address, PTX line; "" on success */
+    char text[256];            /* what, kernel, block, thread, address, PTX line; "" on success */
     uint64_t start_ns, end_ns; /* device clock */
     /* This operation's share: its SMs' dynamic energy and its part of static and idle power, less
      * what earlier ones of the space turned out to share with others

@@ -89,7 +89,7 @@ struct ws_space {
     void *print_arg;
     pthread_mutex_t heap_lock; /* for opening and dropping it */
     uint64_t heap_bytes, heap_va;
-    _Atomic uint64_t print_bytes;
+    _Atomic uint64_t print_bytes, margin;
     _Atomic uint32_t heap_use;    /* launches that use it, or: */
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
@@ -269,6 +269,45 @@ bool ws_space_find_as(const struct ws_space *s, uint32_t who, uint64_t va, uint6
         return false;
     if (!(ret->writers & who))
         ret->flags |= WS_MAP_READONLY;
+    return true;
+}
+
+/* The nearest mapping of the table on either side of @va, as it was at one moment; no bytes: there
+ * is none. */
+static void neighbours(const struct ws_space *s, uint64_t va, struct ws_mapping ret[2])
+{
+    uint32_t seq;
+    do {
+        ret[0] = ret[1] = (struct ws_mapping){0};
+        seq = LOAD(s->seq);
+        if (seq & 1) {
+            sched_yield();
+            continue;
+        }
+        const struct table *t = LOAD(s->table);
+        uint32_t n = LOAD(t->n), i = upper_bound(t, n, va);
+        for (uint32_t k = 0; k < 2; k++) {
+            if (i + k < 1 || i + k > n)
+                continue;
+            const struct space_slot *x = LOAD(t->v[i + k - 1].slot);
+            ret[k].va = LOAD(x->va);
+            ret[k].bytes = LOAD(x->bytes);
+            ret[k].readers = LOAD(x->readers);
+        }
+    } while (seq & 1 || LOAD(s->seq) != seq);
+}
+
+bool ws_space_find_near(const struct ws_space *s, uint32_t who, uint64_t va,
+                        struct ws_space_near *ret)
+{
+    struct ws_mapping m[2];
+    neighbours(s, va, m);
+    uint64_t after = va - m[0].va - m[0].bytes, before = m[1].va - va;
+    bool has_first = m[0].bytes && m[0].readers & who, has_next = m[1].bytes && m[1].readers & who;
+    if ((m[0].bytes && va - m[0].va < m[0].bytes) || !(has_first || has_next))
+        return false;
+    bool behind = has_first && (!has_next || after <= before);
+    *ret = (struct ws_space_near){m[!behind], behind ? after : before, behind};
     return true;
 }
 
@@ -755,6 +794,16 @@ void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes)
 uint64_t ws_space_print_bytes(const struct ws_space *s)
 {
     return LOAD(s->print_bytes);
+}
+
+void ws_space_set_margin(struct ws_space *s, uint64_t bytes)
+{
+    STORE(s->margin, bytes);
+}
+
+uint64_t ws_space_margin(const struct ws_space *s)
+{
+    return LOAD(s->margin);
 }
 
 /* ---- the heap of device code ---- */

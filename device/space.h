@@ -56,6 +56,20 @@ void ws_space_print(const struct ws_space *s, enum ws_output to, const char *tex
  * thread. */
 uint64_t ws_space_print_bytes(const struct ws_space *s);
 
+uint64_t ws_space_margin(const struct ws_space *s); /* what ws_space_set_margin() set. Any thread */
+
+/* Where an address lies that is in no mapping. */
+struct ws_space_near {
+    struct ws_mapping m;
+    uint64_t distance; /* bytes: from the mapping's end, or from the address to its begin */
+    bool behind;       /* the mapping; else before it */
+};
+/* The mapping of the space itself, among those that the devices of mask @who may read, that is
+ * nearest to @va. Any thread. Return: false: @va lies in a mapping, or there is none to either
+ * side. */
+bool ws_space_find_near(const struct ws_space *s, uint32_t who, uint64_t va,
+                        struct ws_space_near *ret);
+
 /* What kernels of the devices of mask @who may read now, as {address, bytes} in ascending order,
  * what adjoins joined; up to @max of them. *ret_version (may be NULL) is the space's version that
  * they are of. Any thread. Return: how many there are. */

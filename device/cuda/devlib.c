@@ -221,7 +221,7 @@ static void stopped(struct ws_op *op, struct ws_launch_part *part, uint32_t kind
     } kinds[] = {[WS_LIB_ASSERT] = {WS_DEV_E_ASSERT, "assert"},
                  [WS_LIB_TRAP] = {WS_DEV_E_TRAP, "trap"},
                  [WS_LIB_FREE] = {WS_DEV_E_ILLEGAL_ADDRESS, "illegal address"}};
-    char text[192], where[96] = "";
+    char text[sizeof(part->text)], where[96] = "";
     if (kind < WS_LIB_ASSERT || kind > WS_LIB_FREE || (part ? part->error : op->error))
         return;
     if (kind == WS_LIB_FREE)

@@ -25,7 +25,7 @@ enum {
     WS_WIRE_BLOB_INLINE =
         16 << 10,          /* of a copy's bytes in a packet; more are in memory of their own */
     WS_WIRE_EXIT_LOST = 3, /* exit status: the context was lost, and the daemon was told */
-    WS_WIRE_TEXT = 192,    /* of a reason, with its 0 */
+    WS_WIRE_TEXT = 256,    /* of a reason, with its 0 */
     WS_WIRE_PATH = 512,    /* of a library's path, with its 0 */
     WS_WIRE_BUILD = 64,    /* of the build's name, with its 0 */
 };

@@ -32,6 +32,11 @@ if [ -x "$cuda/nv/vmm_static" ]; then
         ok "$p fault"
     done
 fi
+# a read a little too far is as on hardware; further away, and a write, are faults
+for what in "" far write; do
+    client "$cuda/drv_overrun" $what >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "drv_overrun $what"; }
+    ok "drv_overrun $what"
+done
 client "$cuda/drv_badptx" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "bad PTX"; }
 [ "$(grep -c 'module: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: .*frobnicate' "$tmp/out")" = 1 ] || { cat "$tmp/out"; fail "bad PTX is not said once"; }
 ok "bad PTX"
@@ -40,3 +45,12 @@ wait $other || true
 [ ! -e "$tmp/wrong" ] || { cat "$tmp/wrong"; fail "another client was hurt"; }
 wait_empty
 ok "other clients were not hurt, nothing is left"
+
+# with strict_bounds, a read a little too far is a fault, which says how far from what it was
+stop_daemon
+daemon_pid=
+echo 'strict_bounds = yes' >"$tmp/conf"
+start_daemon --config "$tmp/conf" --gpus t400
+client "$cuda/drv_overrun" strict >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "drv_overrun strict"; }
+grep -q 'kernel peek .* 30720 bytes behind the 4096 bytes at 0x' "$tmp/out" "$tmp/daemon.log" || { cat "$tmp/out"; fail "the distance is not said"; }
+ok "strict_bounds"

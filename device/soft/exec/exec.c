@@ -28,6 +28,7 @@ enum {
     /* Instructions of that turn. Calls and branches don't end it, so that a lane that holds a lock
      * gets to free it. */
     FAVOUR = 1 << 10,
+    NEAR_BYTES = 1 << 20, /* from here on, that an address is off by so much says nothing */
 };
 
 /* ---- faults ---- */
@@ -43,6 +44,22 @@ static const char *fault_word(enum ws_dev_error e)
     default:
         return "fault";
     }
+}
+
+/* Where in the client's memory an address lies that is not mapped. */
+static bool find_near(const struct ws_blockrun *b, uint64_t va, struct ws_space_near *ret)
+{
+    return !WS_WINDOW_OF(va) &&
+           ws_space_find_near(ws_exec_own_space(b), b->g->who ? b->g->who : WS_ACCESS_ALL, va, ret);
+}
+
+/* The same in words; "" if it is far from everything. */
+static void describe_place(const struct ws_blockrun *b, uint64_t va, char *ret, size_t size)
+{
+    struct ws_space_near at;
+    if (find_near(b, va, &at) && at.distance < NEAR_BYTES)
+        snprintf(ret, size, ", %" PRIu64 " bytes %s the %" PRIu64 " bytes at 0x%" PRIx64,
+                 at.distance, at.behind ? "behind" : "before", at.m.bytes, at.m.va);
 }
 
 const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u,
@@ -64,12 +81,14 @@ const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u
     const struct ws_srcref *s = &b->img->srcs[u->src];
     const struct ws_ptx_func *f = &m->funcs[s->func];
     uint32_t t = c->w->index * 32 + (lane & 31), bx = block[0], by = block[1];
-    char insn[80] = "", where[112];
+    char insn[80] = "", near[96] = "", where[208];
     if (s->insn < f->n_insns)
         ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof(insn));
+    if (e == WS_DEV_E_ILLEGAL_ADDRESS && !what)
+        describe_place(b, addr, near, sizeof(near));
     if (e == WS_DEV_E_ILLEGAL_ADDRESS || e == WS_DEV_E_MISALIGNED)
-        snprintf(where, sizeof(where), "address 0x%" PRIx64 "%s%s%s", addr, what ? " (" : "",
-                 what ? what : "", what ? ")" : "");
+        snprintf(where, sizeof(where), "address 0x%" PRIx64 "%s%s%s%s", addr, what ? " (" : "",
+                 what ? what : "", what ? ")" : "", near);
     else
         snprintf(where, sizeof(where), "%s", what ? what : ws_dev_error_name(e));
     int n = snprintf(text, sizeof(g->text),
@@ -120,6 +139,16 @@ const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_
     struct ws_mapping *slot = &c->maps[c->n_maps++ & (WS_N_MAPS - 1)];
     *slot = m;
     return slot;
+}
+
+const uint8_t *ws_exec_margin(struct ws_core_ctx *c, uint64_t va, uint64_t bytes)
+{
+    static const uint8_t zeros[32] __attribute__((aligned(32)));
+    uint64_t margin = ws_space_margin(ws_exec_own_space(c->b));
+    struct ws_space_near at;
+    return margin && bytes <= sizeof(zeros) && find_near(c->b, va, &at) && at.distance < margin
+               ? zeros
+               : NULL;
 }
 
 uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,

@@ -70,7 +70,7 @@ struct ws_grid_part {
     uint32_t share, grid[3], block[3];
     /* as in struct ws_grid, for its blocks */
     _Atomic int stop, fault_claimed;
-    char text[192];
+    char text[256];
     _Atomic uint64_t n_thread_insns; /* the caller's */
 };
 
@@ -109,7 +109,7 @@ struct ws_grid {
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
-    char text[192];
+    char text[256];
 };
 /* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no
  * parts. */

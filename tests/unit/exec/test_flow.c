@@ -447,7 +447,8 @@ struct fault {
 static const struct fault faults[] = {
     {"beyond the end", "setp.eq.u32 %p1, %r0, 5; @%p1 st.global.u32 [%rd0+4096], %r0; ret;",
      WS_DEV_E_ILLEGAL_ADDRESS,
-     "thread (5,0,0) address 0x7f0000001000, PTX line 8: @%p1 st.global.u32 [%rd0+4096], %r0"},
+     "thread (5,0,0) address 0x7f0000001000, 0 bytes behind the 4096 bytes at 0x7f0000000000, "
+     "PTX line 8: @%p1 st.global.u32 [%rd0+4096], %r0"},
     {"consecutive, last lane out", "st.global.u32 [%rd1+3972], %r0; ret;", WS_DEV_E_ILLEGAL_ADDRESS,
      "thread (31,0,0) address 0x7f0000001000"},
     {"before the start", "ld.global.u32 %r1, [%rd0+-4]; ret;", WS_DEV_E_ILLEGAL_ADDRESS,

@@ -297,6 +297,58 @@ static void test_dynamic_shared_memory_is_whole_units(void **state)
     assert_int_not_equal(fix_launch(&s->f, &l), WS_DEV_OK);
 }
 
+/* Reads a little too far give zeros where the space allows it; what is further away, and writes,
+ * are faults that say where they were. */
+static void test_margin(void **state)
+{
+    enum { APART = 64 << 20 };
+    struct state *s = *state;
+    static const struct {
+        const char *description;
+        int64_t at;
+        uint64_t margin;
+        bool store;
+        const char *text; /* of the fault; NULL: there is none */
+    } rows[] = {
+        {"inside", WS_DEVICE_PAGE_BYTES - 8, 0, false, NULL},
+        {"behind, strict", WS_DEVICE_PAGE_BYTES, 0, false, "0 bytes behind the 512 bytes at 0x"},
+        {"behind", WS_DEVICE_PAGE_BYTES + 4088, 4096, false, NULL},
+        {"too far behind", WS_DEVICE_PAGE_BYTES + 4096, 4096, false, "4096 bytes behind the 512"},
+        {"before", -4088, 4096, false, NULL},
+        {"too far before", -4096, 4096, false, "4096 bytes before the 512"},
+        {"a store", WS_DEVICE_PAGE_BYTES + 8, 4096, true, "8 bytes behind the 512"},
+        {"far away", 8 << 20, 4096, false, "address 0x"},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        char ptx[1024];
+        snprintf(ptx, sizeof(ptx),
+                 ".version 7.8\n.target sm_75\n.address_size 64\n"
+                 ".visible .entry over(.param .u64 from, .param .u64 to)\n{ .reg .b64 %%x<9>;\n"
+                 "ld.param.u64 %%x1, [from]; ld.param.u64 %%x2, [to]; mov.u64 %%x3, 9;\n"
+                 "%s st.global.u64 [%%x2], %%x3; ret; }\n",
+                 rows[k].store ? "st.global.u64 [%x1], %x3;" : "ld.global.u64 %x3, [%x1];");
+        fix_deinit(&s->f);
+        fix_init(&s->f);
+        fix_must_load(&s->f, ptx);
+        s->f.next_va += APART;
+        uint64_t from = fix_alloc(&s->f, WS_DEVICE_PAGE_BYTES);
+        s->f.next_va += APART;
+        uint64_t to = fix_alloc(&s->f, 64);
+        memset(fix_host(&s->f, from), 1, WS_DEVICE_PAGE_BYTES);
+        ws_space_set_margin(s->f.space, rows[k].margin);
+        uint64_t params[] = {from + (uint64_t)rows[k].at, to};
+        enum ws_dev_error e = fix_launch(
+            &s->f, &(struct launch){.kernel = "over", .grid = {1}, .block = {1}, .params = params});
+        bool as_wanted = rows[k].text
+                             ? e == WS_DEV_E_ILLEGAL_ADDRESS && strstr(s->f.text, rows[k].text) &&
+                                   strstr(s->f.text, "kernel over")
+                             : e == WS_DEV_OK && *(uint64_t *)fix_host(&s->f, to) ==
+                                                     (k ? 0 : UINT64_C(0x0101010101010101));
+        if (!as_wanted)
+            fail_msg("%s: %d: %s", rows[k].description, e, s->f.text);
+    }
+}
+
 /* Cooperative groups' tiles of several warps meet in reserved shared memory: it is there, apart
  * from the program's, and zero when each block starts. */
 static void test_reserved_shared_memory(void **state)
@@ -338,6 +390,7 @@ int main(void)
         T(test_vector_and_half_atomics),
         T(test_atomics_of_128_bits),
         T(test_misaligned_is_a_fault),
+        T(test_margin),
         T(test_reserved_shared_memory),
         T(test_dynamic_shared_memory_is_whole_units),
         T(test_special_registers),
