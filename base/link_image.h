@@ -26,7 +26,7 @@ struct ws_link_image {
     uint16_t version, flags;
     uint32_t n_parts;
     uint32_t max_regs; /* of a thread, in kernels that do not say so themselves; 0: no limit */
-    uint64_t bytes; /* of all */
+    uint64_t bytes;    /* of all */
 };
 struct ws_link_part {
     uint64_t offset, bytes;

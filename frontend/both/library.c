@@ -31,7 +31,7 @@ static int load(struct ws_library **ret, int device, const void *image, uint64_t
     if (code)
         return code;
     code = ws_library_open(image, bytes, copy, device, ret, &text);
-    ws_jit_report(&jit, code, text);
+    ws_mod_report(&jit, code, text);
     free(text);
     return code;
 }

@@ -6,8 +6,8 @@
  *
  * Link-time optimisation (-lto) is different: only the library can read NVVM's code. It can return
  * PTX, and is asked to (-ptx). It then links NVVM's code only, so all other inputs are kept
- * here. If there are any, its PTX becomes one more part of the container. Such parts may define what
- * NVVM's code calls, but not the other way round: the library drops what it sees no call of.
+ * here. If there are any, its PTX becomes one more part of the container. Such parts may define
+ * what NVVM's code calls, but not the other way round: the library drops what it sees no call of.
  *
  * The handles are the library's own; what is kept stands beside them. An input may be what was
  * returned in place of machine code earlier. If that was PTX, it is passed on as PTX. If it was a

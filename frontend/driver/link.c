@@ -56,7 +56,7 @@ static int add(struct link *l, int type, const void *data, uint64_t bytes, const
     }
     int code = ws_link_inputs_add(&l->inputs, data, bytes, name);
     if (code == CUDA_INVALID_IMAGE)
-        ws_jit_report(&l->jit, code, "an input is damaged, or holds no device code");
+        ws_mod_report(&l->jit, code, "an input is damaged, or holds no device code");
     return code;
 }
 
@@ -97,7 +97,7 @@ static int try_out(const struct link *l, int device)
     struct ws_mod *m;
     int code = ws_mod_load(device, l->image, l->bytes, NULL, &m, &text);
     ws_jit_wall_time(&l->jit, (double)(ws_clock_ns() - start_ns) / 1e6);
-    ws_jit_report(&l->jit, code, text);
+    ws_mod_report(&l->jit, code, text);
     free(text);
     return code ? code : ws_mod_unload(m);
 }

@@ -15,7 +15,7 @@ static int load(struct ws_mod **ret, const void *image, uint64_t bytes, const ch
     if (!ret || !image)
         return CUDA_INVALID_VALUE;
     int code = ws_mod_load(c->device, image, bytes, name, ret, &text);
-    ws_jit_report(j, code, text);
+    ws_mod_report(j, code, text);
     free(text);
     if (!code)
         ws_ctx_own(c, WS_OWNED_MODULE, (uintptr_t)*ret);

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/module/jit.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "frontend/errors.h"
 
-enum { SAID_MAX = 32 };
 enum {
     MAX_REGISTERS = 0,
     WALL_TIME = 2,
@@ -74,32 +69,8 @@ static void write_log(char *log, size_t room, void **slot, const char *text)
         *slot = (void *)(uintptr_t)n;
 }
 
-/* Whether a failure has been said before, or enough of them. Programs try images one after the
- * other, and again. */
-static bool said_before(int code, const char *text)
+void ws_jit_report(const struct ws_jit *j, const char *text)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint64_t said[SAID_MAX];
-    static size_t n;
-    uint64_t now = ws_hash(text, strlen(text)) ^ (uint64_t)code;
-    bool found = false;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n && !found; i++)
-        found = said[i] == now;
-    if (!found && n < SAID_MAX)
-        said[n++] = now;
-    else
-        found = true;
-    pthread_mutex_unlock(&lock);
-    return found;
-}
-
-void ws_jit_report(const struct ws_jit *j, int code, const char *text)
-{
-    bool unusable = code && !ws_cuda_sticky(code) && code != CUDA_OUT_OF_MEMORY;
-    if (unusable && !j->error_log && !said_before(code, text ? text : ""))
-        ws_log(WS_ERROR, "module: %s%s%s", ws_drv_error_name(code), text ? ": " : "",
-               text ? text : "");
     write_log(j->info_log, j->info_bytes, j->info_bytes_slot, "");
     write_log(j->error_log, j->error_bytes, j->error_bytes_slot, text ? text : "");
 }

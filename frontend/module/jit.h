@@ -17,8 +17,7 @@ struct ws_jit {
 int ws_jit_read(struct ws_jit *j, unsigned n, const int *options, void **values);
 /* CU_JIT_WALL_TIME, a float in the value's own place. */
 void ws_jit_wall_time(const struct ws_jit *j, double ms);
-/* Writes the logs: @text is what was wrong with the image, or NULL. Says it on stderr if loading
- * gave a CUDA error @code and the program has no error log; the same only once. */
-void ws_jit_report(const struct ws_jit *j, int code, const char *text);
+/* Writes the logs: @text is what was wrong with the image, or NULL. */
+void ws_jit_report(const struct ws_jit *j, const char *text);
 
 #endif

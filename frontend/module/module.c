@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
+#include "frontend/module/jit.h"
 #include "frontend/session/image.h"
 #include "frontend/session/link_image.h"
 #include "frontend/memory/managed.h"
@@ -42,6 +44,7 @@ static struct ws_slab mods = WS_SLAB(struct ws_mod);
 static struct ws_slab fns = WS_SLAB(struct ws_fn);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+enum { SAID_MAX = 32 }; /* failures that are said; then no more */
 enum { DYNAMIC_BYTES_DEFAULT = 48 * 1024 };
 
 /* ---- images ---- */
@@ -128,6 +131,37 @@ int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes)
                      ? size
                      : size + 1; /* fatbins and cubins hold zeros, PTX text needs its own */
     return CUDA_OK;
+}
+
+/* ---- what could not be loaded ---- */
+
+/* Whether a failure has been said before, or enough of them. Programs try images one after the
+ * other, and again. */
+static bool said_before(int code, const char *text)
+{
+    static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t said[SAID_MAX];
+    static size_t n;
+    uint64_t now = ws_hash(text, strlen(text)) ^ (uint64_t)code;
+    bool found = false;
+    pthread_mutex_lock(&said_lock);
+    for (size_t i = 0; i < n && !found; i++)
+        found = said[i] == now;
+    if (!found && n < SAID_MAX)
+        said[n++] = now;
+    else
+        found = true;
+    pthread_mutex_unlock(&said_lock);
+    return found;
+}
+
+void ws_mod_report(const struct ws_jit *j, int code, const char *text)
+{
+    bool unusable = code && !ws_cuda_sticky(code) && code != CUDA_OUT_OF_MEMORY;
+    if (unusable && !j->error_log && !said_before(code, text ? text : ""))
+        ws_log(WS_ERROR, "module: %s%s%s", ws_drv_error_name(code), text ? ": " : "",
+               text ? text : "");
+    ws_jit_report(j, text);
 }
 
 /* ---- modules ---- */

@@ -74,6 +74,10 @@ static inline int ws_kernel_fn(struct ws_kernel *k, int device, struct ws_fn **r
 }
 
 /* ---- modules ---- */
+/* ws_jit_report(), and says what was wrong on stderr if loading gave the CUDA error @code and the
+ * program has no error log; the same only once. */
+struct ws_jit;
+void ws_mod_report(const struct ws_jit *j, int code, const char *text);
 /* Return: a CUDA code. @ret_log: NULL, or malloc'ed text when something is wrong with the image. */
 int ws_mod_load(int device, const void *image, uint64_t bytes, const char *name,
                 struct ws_mod **ret, char **ret_log);

@@ -37,7 +37,7 @@ bool ws_ptx_is_system_func(const char *name);
 struct ws_ptx_texts {
     bool link, strict;
     uint32_t max_regs; /* of a thread, for kernels that do not say so themselves; 0: no limit */
-    bool machine; /* one, and it is a cubin */
+    bool machine;      /* one, and it is a cubin */
     size_t n;
     struct {
         char *text; /* malloc'ed */
