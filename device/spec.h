@@ -26,7 +26,8 @@ struct ws_gpu_spec {
     uint32_t host;
     /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles). */
     uint32_t dynamic_mw_per_sm;
-    /* How the models below were held against measurements; "": they were not. */
+    /* How the models below were held against measurements; "": they were not. To be shown:
+     * ws_gpu_spec_calibrated(). */
     char calibrated[256];
     uint32_t limit_mw; /* of the board; 0: not known */
     /* Numbers of models/event_power.h and models/event_time.h, in mW, fJ and thousandths; all 0:
@@ -40,5 +41,11 @@ struct ws_gpu_spec {
         time_latency_clocks_milli, time_load_share_milli, time_shared_clocks_milli, time_norm_milli,
         time_launch_us_milli;
 };
+
+/* What people are told of the entry's numbers: `calibrated`, or "uncalibrated". */
+static inline const char *ws_gpu_spec_calibrated(const struct ws_gpu_spec *spec)
+{
+    return *spec->calibrated ? spec->calibrated : "uncalibrated";
+}
 
 #endif

@@ -77,6 +77,8 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
     o->name = (char *)spec->name;
     o->product = (char *)spec->product;
     o->kind = (char *)g->device->ops->name;
+    if (!strcmp(o->kind, "soft")) /* its time and energy are modelled, not measured */
+        o->calibrated = (char *)ws_gpu_spec_calibrated(spec);
     o->n_sms = spec->n_sms;
     o->n_clients = g->n_home;
     o->memory_bytes = spec->memory_bytes;

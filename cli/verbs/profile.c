@@ -22,6 +22,7 @@
 #include "cli/common/private_daemon.h"
 #include "cli/verbs/profiles.h"
 #include "cli/common/program.h"
+#include "cli/common/text.h"
 
 enum { SMS_MAX = 256, SMS_TEXT_MAX = 2048, RUNS_MAX = 1000 };
 #define ENV_STORE     "WATTSHARE_PROFILES"
@@ -209,12 +210,20 @@ static int run_on(const struct plan *p, const char *gpu, unsigned n, int out)
     return 0;
 }
 
-/* How many SMs the daemon's GPU has; 0: said. */
-static unsigned gpu_sms(const char *endpoint)
+/* How many SMs the daemon's GPU has; 0: said. Says to @f how its model was held against
+ * measurements. */
+static unsigned gpu_sms(const char *endpoint, FILE *f)
 {
     Ws__ServerMessage *m = NULL;
     int r = ws_cli_ask_status(endpoint, WS_CLI_NEXT_TIMEOUT_MS, &m);
-    unsigned n = !r && m->status->n_gpus ? m->status->gpus[0]->n_sms : 0;
+    const Ws__GpuStatus *g = !r && m->status->n_gpus ? m->status->gpus[0] : NULL;
+    unsigned n = g ? g->n_sms : 0;
+    char text[400];
+    if (g && g->calibrated[0]) {
+        fprintf(f, "catalog entry %s: %s\n", g->name,
+                ws_cli_clean(g->calibrated, text, sizeof(text)));
+        fflush(f);
+    }
     if (!r)
         ws__server_message__free_unpacked(m, NULL);
     if (!n)
@@ -230,7 +239,7 @@ static int profile_gpu(const struct plan *p, const char *gpu, int *first_out, in
     struct ws_private d;
     if (ws_private_start_with(&d, gpu, more))
         return WS_EXIT_UNAVAILABLE;
-    unsigned all = gpu_sms(d.endpoint);
+    unsigned all = gpu_sms(d.endpoint, p->json ? stderr : stdout);
     int r = all ? ws_program_environment(d.endpoint, NULL) : WS_EXIT_UNAVAILABLE;
     for (size_t i = 0; i < p->n_sms && !r; i++)
         if (p->sms[i] > all) {

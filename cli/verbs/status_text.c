@@ -100,6 +100,15 @@ static const struct column gpu_columns[] = {
     {"JOULES", 11, "energy_uj", NULL}, {"WATTS", 9, "power_mw", NULL},
 };
 
+/* How far the time and the energy of a software GPU can be trusted. */
+static void put_calibrated(FILE *f, const Ws__GpuStatus *g)
+{
+    char text[400];
+    if (g->calibrated[0])
+        fprintf(f, "GPU %u: catalog entry %s: %s\n", g->gpu, g->name,
+                ws_cli_clean(g->calibrated, text, sizeof(text)));
+}
+
 /* What a real GPU and its driver support, and what became of its process. */
 static void put_real(FILE *f, const Ws__GpuStatus *g)
 {
@@ -308,8 +317,10 @@ void ws_cli_status_text(FILE *f, const Ws__StatusReply *s)
         put_counters(f, s, policy_counters, WS_ARRAY_SIZE(policy_counters));
     }
     PUT_TABLE(f, gpu_columns, s->gpus, s->n_gpus);
-    for (size_t i = 0; i < s->n_gpus; i++)
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        put_calibrated(f, s->gpus[i]);
         put_real(f, s->gpus[i]);
+    }
     PUT_TABLE(f, client_columns, s->clients, s->n_clients);
     put_others(f, s->others);
     for (size_t i = 0; i < s->n_clients; i++)

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "papers/experiments/experiment.h"
+#include "papers/live/live.h"
 
 #define WS_EXPERIMENT(symbol) extern const struct ws_experiment ws_experiment_##symbol;
 #include "papers/experiments/experiments.def"
@@ -44,6 +45,18 @@ static FILE *open_in(const struct ws_experiment_run *x, const char *name, const 
 FILE *ws_experiment_csv(struct ws_experiment_run *x, const char *name)
 {
     return open_in(x, name, ".csv");
+}
+
+void ws_experiment_gpus(const char *names)
+{
+    char text[128], *save = NULL;
+    snprintf(text, sizeof(text), "%s", names);
+    for (char *p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        struct ws_gpu_spec spec;
+        if (!ws_live_gpu(p, &spec))
+            printf("catalog entry %s: %s\n", spec.name, ws_gpu_spec_calibrated(&spec));
+    }
+    fflush(stdout);
 }
 
 /* CSV text: quotes doubled. */

@@ -36,6 +36,10 @@ struct ws_experiment {
     int (*run)(struct ws_experiment_run *x);
 };
 
+/* Prints what the catalog entries of the software GPUs @names, separated by commas, were held
+ * against: how far their modelled times and joules can be trusted. */
+void ws_experiment_gpus(const char *names);
+
 /* Opens FOLDER/NAME.csv for writing; @name is without ending. The caller closes it with
  * fclose(). Return: NULL with a message. */
 FILE *ws_experiment_csv(struct ws_experiment_run *x, const char *name);

@@ -232,6 +232,7 @@ static int simulate(struct live_study *s, const struct live_part *parts, int n_p
 static int study_init(struct live_study *s, struct ws_experiment_run *x)
 {
     *s = (struct live_study){.x = x, .mix = WS_MIX_NULL};
+    ws_experiment_gpus(GPU);
     return ws_live_gpu(GPU, &s->spec);
 }
 

@@ -103,6 +103,7 @@ static int run_edl(struct ws_experiment_run *x)
     double duration_ms = x->quick ? 24 : 96, energy, time;
     struct ws_gpu_spec spec;
     struct edl_outcome o[WAYS];
+    ws_experiment_gpus("gtx1080ti");
     int r = ws_live_gpu("gtx1080ti", &spec);
     FILE *f = r ? NULL : ws_experiment_csv(x, "live-edl");
     if (!f)

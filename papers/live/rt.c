@@ -100,6 +100,7 @@ static int run_sbeet(struct ws_experiment_run *x)
 {
     static const double utils[] = {1.4, 2.2};
     int n_sets = x->quick ? 1 : WS_MAX((int)lround(4 * x->scale), 1), r = 0;
+    ws_experiment_gpus("rtx3070,t400");
     FILE *f = ws_experiment_csv(x, "live-sbeet");
     if (!f)
         return -EIO;
@@ -223,6 +224,7 @@ static int run_gcaps(struct ws_experiment_run *x)
         t->deadline_ms = i == CASE_BEST_EFFORT ? 0 : t->period_ms;
         snprintf(t->name, sizeof(t->name), i == CASE_BEST_EFFORT ? "besteffort" : "task%d", i + 1);
     }
+    ws_experiment_gpus(s.gpus);
     FILE *f = ws_experiment_csv(x, "live-gcaps");
     if (!f)
         return -EIO;
@@ -280,6 +282,7 @@ static int run_stgm(struct ws_experiment_run *x)
                                            .priority = 40 - 10 * i};
         snprintf(s.tasks[i].name, sizeof(s.tasks[i].name), "task%d", i + 1);
     }
+    ws_experiment_gpus(s.gpus);
     FILE *f = ws_experiment_csv(x, "live-stgm");
     if (!f)
         return -EIO;
@@ -322,6 +325,7 @@ static int run_preempt(struct ws_experiment_run *x)
         .tasks = {{"urgent", SMS, 1, 23, 23, 5, 0, 10, 0, 0},
                   {"long", SMS * 50, 2, 110, 0, 0, 0, 0, 0, 0}},
     };
+    ws_experiment_gpus(s.gpus);
     FILE *f = ws_experiment_csv(x, "live-preempt");
     if (!f)
         return -EIO;
@@ -370,6 +374,7 @@ static int run_share(struct ws_experiment_run *x)
     struct ws_live l;
     char log[4096];
     snprintf(log, sizeof(log), "%s/%s.log", x->folder, x->name);
+    ws_experiment_gpus(s.gpus);
     FILE *f = ws_experiment_csv(x, "live-share");
     if (!f)
         return -EIO;

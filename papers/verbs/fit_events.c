@@ -348,8 +348,7 @@ int ws_fit_events(const struct ws_fit_events *options, char **files)
         r = -EINVAL;
     }
     if (r >= 0) {
-        printf("%s, %s: %s\n", x.spec.name, x.spec.product,
-               *x.spec.calibrated ? x.spec.calibrated : "uncalibrated");
+        printf("%s, %s: %s\n", x.spec.name, x.spec.product, ws_gpu_spec_calibrated(&x.spec));
         if (x.set.n_left_out)
             printf("%zu launches are left out: some of their events were not measured\n",
                    x.set.n_left_out);

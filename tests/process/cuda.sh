@@ -32,6 +32,7 @@ together $(for w in matmul aes sort search histogram; do echo "drv/$w"; done)
 "$wattshare" status >"$tmp/status"
 grep -q "NVIDIA Mock 4, driver mock (CUDA 13.0)" "$tmp/status" || { cat "$tmp/status"; fail "status does not name the driver"; }
 grep -q "SM sets: yes" "$tmp/status" || { cat "$tmp/status"; fail "status does not say what the GPU can"; }
+grep -q "catalog entry" "$tmp/status" && fail "what a real GPU measures is said to be modelled"
 "$wattshare" status --json | grep -q '"capabilities"' || fail "status --json does not say what the GPU can"
 ok "status"
 

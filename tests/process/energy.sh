@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests the energy accounts of real processes. Clients come, work and are killed at random moments,
 # on a clock that passes, under a policy that preempts. It fails if in any entry of the log, or in
-# any status, the accounts do not add up to the GPUs' counters to the microjoule.
+# any status, the accounts do not add up to the GPUs' counters to the microjoule, or if a status does
+# not say what the joules of a software GPU were held against.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-60}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=15
@@ -55,6 +56,7 @@ wait_empty
 ok "$killed clients killed, each status adds up"
 client "$cuda/drv_matmul" 16 3 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "a program after the kills"; }
 check_status
+"$wattshare" status | grep -q '^GPU 0: catalog entry rtx3070: uncalibrated$' || fail "status does not say that the GPU is uncalibrated"
 stop_daemon
 awk -F, 'NR > 1 && $2 == "counter" { n++; if (sum != $9) { print "line " NR ": " sum " is not " $9; bad = 1 } sum = 0; next }
     NR > 1 { sum += $9; if ($2 == "client") clients++ } $2 == "client" && $7 + $8 != $9 { print; bad = 1 }
