@@ -209,7 +209,7 @@ static void attack_launches(const struct wst_daemon *d)
 }
 
 /* Asks the same again and again, and fetches what has been answered. */
-static void ask_on(const Ws__ClientMessage *m)
+static void ask_on(Ws__ClientMessage *m)
 {
     for (;;) {
         for (int i = 0; i < 50; i++)

@@ -67,14 +67,11 @@ static const struct work works[] = {{"aes", "aes_ctr", 3, 256, 0, aes},
 static char *read_text(const char *name)
 {
     char path[600];
-    const char *dir = getenv("srcdir");
-    snprintf(path, sizeof(path), "%s/tests/cuda/ptx/%s.ptx", dir ? dir : ".", name);
+    snprintf(path, sizeof(path), WS_SRCDIR "/tests/cuda/ptx/%s.ptx", name);
     FILE *f = fopen(path, "r");
     char *text = calloc(1, 1 << 20);
     if (!f || !text || !fread(text, 1, (1 << 20) - 1, f)) {
-        fprintf(stderr,
-                "bench_fused: %s can't be read; start it in the sources, or with srcdir set\n",
-                path);
+        fprintf(stderr, "bench_fused: %s can't be read\n", path);
         exit(1);
     }
     fclose(f);

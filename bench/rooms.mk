@@ -47,9 +47,13 @@ bench_bench_learn_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
 bench_bench_learn_LDADD = $(BACKEND_LDADD)
 BENCHES += bench/bench_fused
 bench_bench_fused_SOURCES = bench/bench_fused.c
+bench_bench_fused_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_fused_LDADD = tests/libsoftserver.a $(BACKEND_LDADD)
 EXTRA_DIST += bench/results/fused.txt
+# It shares its kernels with the tests of devices, which need cmocka.
+if HAVE_CMOCKA
 BENCHES += bench/bench_worker
+endif
 bench_bench_worker_SOURCES = bench/bench_worker.c tests/device/suite.h tests/device/suite.c
 bench_bench_worker_LDADD = $(DEVICE_LDADD) -ldl
 EXTRA_bench_bench_worker_DEPENDENCIES = tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
