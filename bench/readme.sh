@@ -17,7 +17,7 @@ row() { # row WHAT FIGURE PRINTED-BY
     echo "| $1 | ${2:-not measured} | $3 |"
     [ -n "$2" ] || failed=1
 }
-# range CONDITION FIELD FILE: the least and the most of a field of the lines for which it holds (awk)
+# range CONDITION FIELD FILE: the least and the most of a field, of the lines for which it holds
 range() {
     awk -v f="$2" "$1"' { gsub(/[^0-9.]/, "", $f); if (!n++ || $f < a) a = $f; if ($f > b) b = $f }
         END { if (n) print (a == b ? a : a " to " b) }' "$3" 2>/dev/null
