@@ -48,7 +48,8 @@ papers_libverbs_a_SOURCES += \
 	papers/experiments/experiment.h papers/experiments/experiment.c papers/experiments/experiments.def \
 	papers/experiments/consolidation.c papers/experiments/edl.h papers/experiments/edl.c papers/experiments/edl_offline.c \
 	papers/experiments/edl_online.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/rtsim.c \
-	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.c
+	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.h papers/experiments/truth.c \
+	papers/experiments/truth_data.c papers/experiments/truth_choice.c papers/experiments/truth_curves.c papers/experiments/truth_sms.h papers/experiments/truth_sms.c
 papers_libverbs_a_SOURCES += \
 	papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/rt.c
 papers_libverbs_a_CPPFLAGS = $(CLI_CPPFLAGS)

@@ -76,7 +76,7 @@ allow papers/analysis base models policy papers
 # What a fit writes is an entry of the catalog.
 allow papers/fit base models device/fitted.h papers
 allow papers/verbs base models policy protocol papers cli
-allow papers/experiments base models policy protocol papers cli
+allow papers/experiments base models policy protocol device/spec.h papers cli
 allow papers/live base models policy protocol device papers cli
 allow frontend base protocol
 # The rooms of frontend: façades, what they share, the session, the channel. The gate has the

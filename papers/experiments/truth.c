@@ -12,11 +12,8 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "papers/experiments/experiment.h"
-#include "papers/fit/entry.h"
-#include "papers/fit/measured.h"
+#include "papers/experiments/truth.h"
 #include "papers/fit/score.h"
-#include "papers/live/live.h"
 
 #define POWER_WANTED  10
 #define TIME_WANTED   18
@@ -24,88 +21,23 @@
 #define POWER_WORST   35
 #define TIME_WORST    60
 
-static const struct truth_source {
-    const char *gpu, *title;
-    const char *judged, *also; /* files; those of @also are fitted to only */
-} sources[] = {
-    {"v100", "V100", "nvdvfs-nvprof/v100.csv", NULL},
-    {"p100", "P100", "nvdvfs-nvprof/p100.csv", NULL},
-    {"gtx980", "GTX 980", "nvdvfs-nvprof/gtx980.csv", NULL},
-    {"gtx1080ti", "GTX 1080 Ti", "nvdvfs-nvprof/gtx1080ti.csv", NULL},
-    {"rtx8000", "RTX 8000", "nvdvfs-dcgm/rtx8000-real.csv", "nvdvfs-dcgm/rtx8000-micro.csv"},
-    {"gv100", "GV100", "accelwattch/quadrogv100.csv", NULL},
-};
-
 struct truth {
     struct ws_experiment_run *x;
-    const struct truth_source *source;
-    struct ws_event_gpu gpu;
-    struct ws_measured_set set;
-    size_t n_judged;
-    struct ws_predicted *ours, *mean, *squares; /* [set.n] */
+    struct ws_truth_data d;
+    struct ws_predicted *ours, *mean, *squares; /* [d.set.n] */
     struct ws_score_app *apps;
     FILE *csv;
 };
-
-/* ---- in ---- */
-
-static FILE *open_data(const struct truth *t, const char *name)
-{
-    char *path = NULL;
-    FILE *f = asprintf(&path, "%s/%s", t->x->data, name) < 0 ? NULL : fopen(path, "re");
-    if (!f)
-        ws_cli_error("%s/%s: %s", t->x->data, name, strerror(errno));
-    free(path);
-    return f;
-}
-
-static int report(struct ws_diags *d, int r)
-{
-    for (size_t i = 0; i < d->n; i++)
-        ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
-    ws_diags_deinit(d);
-    return r;
-}
-
-static int read_launches(struct truth *t, const char *name)
-{
-    struct ws_diags d = WS_DIAGS_NULL;
-    FILE *f = open_data(t, name);
-    int r = f ? ws_measured_read(&t->set, f, name, &t->gpu, &d) : -ENOENT;
-    if (f)
-        fclose(f);
-    return report(&d, r);
-}
-
-static int read_all(struct truth *t)
-{
-    struct ws_gpu_spec spec;
-    struct ws_diags d = WS_DIAGS_NULL;
-    if (ws_live_gpu(t->source->gpu, &spec))
-        return -ENOENT;
-    t->gpu = ws_fit_entry_gpu(&spec);
-    FILE *f = open_data(t, "split.csv");
-    int r = f ? ws_measured_families(&t->set, f, "split.csv", &d) : -ENOENT;
-    if (f)
-        fclose(f);
-    r = report(&d, r);
-    if (!r)
-        r = read_launches(t, t->source->judged);
-    t->n_judged = t->set.n;
-    if (!r && t->source->also)
-        r = read_launches(t, t->source->also);
-    return r;
-}
 
 /* ---- predictions ---- */
 
 static void predict_means(struct truth *t)
 {
-    for (size_t i = 0; i < t->n_judged; i++) {
+    for (size_t i = 0; i < t->d.n_judged; i++) {
         double sum = 0, n = 0;
-        for (size_t k = 0; k < t->n_judged; k++) {
-            const struct ws_measured_launch *l = &t->set.v[k];
-            if (l->family == t->set.v[i].family || isnan(l->power_w))
+        for (size_t k = 0; k < t->d.n_judged; k++) {
+            const struct ws_measured_launch *l = &t->d.set.v[k];
+            if (l->family == t->d.set.v[i].family || isnan(l->power_w))
                 continue;
             sum += l->power_w;
             n++;
@@ -116,12 +48,7 @@ static void predict_means(struct truth *t)
 
 static int predict(struct truth *t)
 {
-    struct ws_calibrate c = {.gpu = &t->gpu,
-                             .v = t->set.v,
-                             .n = t->set.n,
-                             .n_families = t->set.n_families,
-                             .prior = WS_CALIBRATE_PRIOR,
-                             .idle_w = ws_event_power_idle_w(&t->gpu)};
+    struct ws_calibrate c = ws_truth_calibrate(&t->d);
     /* The voltage falls with the clock to the half of it. */
     struct ws_calibrate plain = {.gpu = c.gpu,
                                  .v = c.v,
@@ -141,9 +68,9 @@ static int predict(struct truth *t)
 
 static void put_row(const struct truth *t, size_t i)
 {
-    const struct ws_measured_launch *l = &t->set.v[i];
-    fprintf(t->csv, "%s,%s,%s,%g,%g", t->source->title, t->set.apps[l->app].name,
-            t->set.families[l->family].name, l->clocks.core_mhz, l->clocks.memory_mhz);
+    const struct ws_measured_launch *l = &t->d.set.v[i];
+    fprintf(t->csv, "%s,%s,%s,%g,%g", t->d.source->title, t->d.set.apps[l->app].name,
+            t->d.set.families[l->family].name, l->clocks.core_mhz, l->clocks.memory_mhz);
     for (int of = 0; of < WS_SCORE_N; of++) {
         double v[] = {ws_score_measured(l, of), ws_score_predicted(&t->ours[i], of)};
         for (int k = 0; k < 2; k++)
@@ -155,7 +82,7 @@ static void put_row(const struct truth *t, size_t i)
 static int score(struct truth *t, const struct ws_predicted *p, enum ws_score_of of,
                  struct ws_score *ret)
 {
-    return ws_score(t->set.v, p, t->n_judged, of, t->set.n_apps, ret, t->apps);
+    return ws_score(t->d.set.v, p, t->d.n_judged, of, t->d.set.n_apps, ret, t->apps);
 }
 
 static int put_scores(struct truth *t)
@@ -178,7 +105,7 @@ static int put_scores(struct truth *t)
             return r;
         if (!s.n)
             continue;
-        snprintf(what, sizeof(what), "%s: %s, mean error (%%)", t->source->title, rows[of].name);
+        snprintf(what, sizeof(what), "%s: %s, mean error (%%)", t->d.source->title, rows[of].name);
         if (of == WS_SCORE_POWER)
             snprintf(note, sizeof(note), "median %.1f; mean power %.1f, least squares %.1f",
                      s.median, mean.mean, squares.mean);
@@ -187,25 +114,25 @@ static int put_scores(struct truth *t)
         ws_experiment_at_most(t->x, what, rows[of].wanted, s.mean, note);
         if (isinf(rows[of].worst))
             continue;
-        snprintf(what, sizeof(what), "%s: %s, worst application (%%)", t->source->title,
+        snprintf(what, sizeof(what), "%s: %s, worst application (%%)", t->d.source->title,
                  rows[of].name);
-        snprintf(note, sizeof(note), "%s", t->set.apps[s.worst_app].name);
+        snprintf(note, sizeof(note), "%s", t->d.set.apps[s.worst_app].name);
         ws_experiment_at_most(t->x, what, rows[of].worst, s.worst_app_mean, note);
     }
     return 0;
 }
 
-static int run_source(struct truth *t)
+static int run_source(struct truth *t, const struct ws_truth_source *source)
 {
-    int r = read_all(t);
+    int r = ws_truth_read(t->x, source, &t->d);
     if (!r) {
-        t->ours = ws_alloc_array(t->set.n, sizeof(*t->ours));
-        t->mean = ws_alloc_array(t->set.n, sizeof(*t->mean));
-        t->squares = ws_alloc_array(t->set.n, sizeof(*t->squares));
-        t->apps = ws_alloc_array((size_t)t->set.n_apps, sizeof(*t->apps));
+        t->ours = ws_alloc_array(t->d.set.n, sizeof(*t->ours));
+        t->mean = ws_alloc_array(t->d.set.n, sizeof(*t->mean));
+        t->squares = ws_alloc_array(t->d.set.n, sizeof(*t->squares));
+        t->apps = ws_alloc_array((size_t)t->d.set.n_apps, sizeof(*t->apps));
         r = t->ours && t->mean && t->squares && t->apps ? predict(t) : -ENOMEM;
     }
-    for (size_t i = 0; !r && i < t->n_judged; i++)
+    for (size_t i = 0; !r && i < t->d.n_judged; i++)
         put_row(t, i);
     if (!r)
         r = put_scores(t);
@@ -213,7 +140,7 @@ static int run_source(struct truth *t)
     free(t->mean);
     free(t->squares);
     free(t->apps);
-    ws_measured_deinit(&t->set);
+    ws_truth_deinit(&t->d);
     return r;
 }
 
@@ -233,12 +160,12 @@ static void plot(struct ws_experiment_run *x, const char *name, int column, cons
         "plot '+' using 1:($1 * 0.9):($1 * 1.1) with filledcurves title '±10 %%', x notitle "
         "lc 'gray'",
         unit, unit, name, apart, column);
-    for (size_t i = 0; i < WS_ARRAY_SIZE(sources); i++)
+    for (int i = 0; i < WS_TRUTH_SOURCES; i++)
         n += (size_t)snprintf(
             text + n, sizeof(text) - n,
             ", \\\n 'truth-fit.csv' using (strcol(1) eq '%s' && "
             "strlen(strcol(%d)) ? $%d : 1/0):%d with points pt 7 ps 0.4 title '%s'",
-            sources[i].title, column + 1, column, column + 1, sources[i].title);
+            ws_truth_sources[i].title, column + 1, column, column + 1, ws_truth_sources[i].title);
     snprintf(text + n, sizeof(text) - n,
              ", \\\n 'truth-fit.csv' using (strlen(strcol(%d)) && off($%d, $%d) ? $%d : "
              "1/0):%d:2 every 7 with labels font ',7' offset 0,0.5 notitle",
@@ -250,19 +177,15 @@ static void plot(struct ws_experiment_run *x, const char *name, int column, cons
 
 static int run_fit(struct ws_experiment_run *x)
 {
-    if (!x->data) {
-        ws_cli_error("truth-fit: --data must name the folder of measurements");
-        return -EINVAL;
-    }
-    FILE *csv = ws_experiment_csv(x, "truth-fit");
+    int r = ws_truth_check(x);
+    FILE *csv = r ? NULL : ws_experiment_csv(x, "truth-fit");
     if (!csv)
-        return -EIO;
+        return r ? r : -EIO;
     fprintf(csv, "gpu,app,family,core_mhz,mem_mhz,power_w,power_predicted_w,time_s,"
                  "time_predicted_s,energy_j,energy_predicted_j\n");
-    int r = 0;
-    for (size_t i = 0; !r && i < WS_ARRAY_SIZE(sources); i++) {
-        struct truth t = {.x = x, .source = &sources[i], .csv = csv};
-        r = run_source(&t);
+    for (int i = 0; !r && i < WS_TRUTH_SOURCES; i++) {
+        struct truth t = {.x = x, .csv = csv};
+        r = run_source(&t, &ws_truth_sources[i]);
     }
     if (fclose(csv) && !r)
         r = -EIO;

@@ -24,6 +24,7 @@ struct ws_measured_launch {
     double rate_time_s; /* the time in which the events happened, measured or not; more than 0 */
     double time_s, power_w; /* NAN: not measured */
     int app, family;        /* numbers from 0 */
+    int input;              /* what it worked on: a number from 0; -1: not said */
     uint32_t line;
 };
 

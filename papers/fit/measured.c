@@ -55,8 +55,11 @@ void ws_measured_deinit(struct ws_measured_set *s)
         free(s->apps[i].name);
     for (int i = 0; i < s->n_families; i++)
         free(s->families[i].name);
+    for (int i = 0; i < s->n_inputs; i++)
+        free(s->inputs[i].name);
     free(s->apps);
     free(s->families);
+    free(s->inputs);
     free(s->v);
     *s = (struct ws_measured_set){0};
 }
@@ -191,7 +194,7 @@ static const char *const common[N_COMMON] = {"app", "core_mhz", "mem_mhz", "time
 struct measured_table {
     struct ws_csv csv;
     const struct data_source *source;
-    int common[N_COMMON], at[COLUMNS_MAX];
+    int common[N_COMMON], at[COLUMNS_MAX], input;
 };
 
 static int column(const struct ws_csv *t, const char *name)
@@ -204,6 +207,7 @@ static bool find_columns(struct measured_table *t, struct ws_diags *diags)
 {
     for (int i = 0; i < N_COMMON; i++)
         t->common[i] = column(&t->csv, common[i]);
+    t->input = column(&t->csv, "input");
     for (size_t i = 0; i < WS_ARRAY_SIZE(sources) && !t->source; i++)
         if (column(&t->csv, sources[i].names[0]) >= 0)
             t->source = &sources[i];
@@ -259,6 +263,11 @@ static int add_row(struct ws_measured_set *s, const struct measured_table *t,
     if (l.app < 0)
         return l.app;
     l.family = s->apps[l.app].family;
+    l.input = t->input < 0
+                  ? -1
+                  : find_name(&s->inputs, &s->n_inputs, &s->inputs_cap, t->csv.cells[t->input]);
+    if (t->input >= 0 && l.input < 0)
+        return l.input;
     void *p = s->v;
     if (ws_grow(&p, &s->cap, s->n + 1, sizeof(*s->v)) < 0)
         return ws_raise(-ENOMEM);

@@ -10,7 +10,7 @@
  *              instructions, at 0.15 nJ each, which are all taken for integer ones of whole warps
  *
  * Every file needs the column app, and time_s or power_w. core_mhz and mem_mhz are the clocks;
- * without them the launches ran at the GPU's reference clocks. Rows without one of the events are
+ * without them the launches ran at the GPU's reference clocks. input says what they worked on. Rows without one of the events are
  * left out and counted. Columns that contain the time in another form (throughputs, instructions
  * per clock) are not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
@@ -28,8 +28,9 @@ struct ws_measured_set {
     struct ws_measured_launch *v;
     size_t n, cap;
     struct ws_measured_name *apps, *families;
-    int n_apps, n_families;
-    size_t apps_cap, families_cap;
+    struct ws_measured_name *inputs; /* of column input */
+    int n_apps, n_families, n_inputs;
+    size_t apps_cap, families_cap, inputs_cap;
     size_t n_left_out; /* rows without events */
 };
 

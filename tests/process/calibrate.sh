@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests `wattshare fit --gpu` and `--check`. It fails if a power that is made by a formula is not
+# Tests `wattshare fit --gpu` and `--check`, and the experiments that need measurements. It fails if a power that is made by a formula is not
 # found again, if bad rows are not reported by file and line, or if what is written into an entry is
 # not what a check then uses. Where the measurements of real GPUs are at hand, it holds the fits at
 # what doc/models.md says of them.
@@ -44,6 +44,13 @@ cut -d, -f1-6 "$tmp/in.csv" >"$tmp/none.csv"
 run 1 'none.csv:1: no counters' --check "$tmp/none.csv"
 run 1 '--gpu is missing' --check "$tmp/families.csv"
 
+verb=experiment
+for name in truth-fit truth-choice truth-curves; do
+    run 1 "$name: --data must name" --out "$tmp/experiments" --no-plot $name
+done
+run 1 'nowhere/split.csv' --out "$tmp/experiments" --no-plot --data /nowhere truth-choice
+verb=fit
+
 measured=${WATTSHARE_MEASURED:-$src/../shared/measured}
 [ -d "$measured" ] || { echo "SKIP (in part): no measurements of real GPUs in $measured"; exit 0; }
 # below GPU QUANTITY MEAN WORST-APPLICATION FILE: with the entry that ships (fitted to them)
@@ -59,3 +66,10 @@ for gpu in v100 p100 gtx980 gtx1080ti; do
 done
 below rtx8000 power 10 35 nvdvfs-dcgm/rtx8000-real.csv
 below gv100 power 10 35 accelwattch/quadrogv100.csv
+
+# What doc/models.md says of choices and of curves.
+verb=experiment
+run 0 '^all choices: mean regret (%).*reproduces' --out "$tmp/experiments" --no-plot --data "$measured" truth-choice
+awk '/ GPU: mean regret/ { if (!/reproduces/) exit 1; n++ } END { exit n != 3 }' "$tmp/out" || { cat "$tmp/out"; fail "the model does not choose the GPU"; }
+awk -F, 'NR > 1 && $6 > 20 && $7 < $6 { print; bad = 1 } END { exit bad || NR < 200 }' "$tmp/experiments/truth-choice.csv" || fail "the constant chooses better"
+run 0 '10 of 10 reproduce' --out "$tmp/experiments" --no-plot --data "$measured" truth-curves

@@ -317,14 +317,16 @@ static void launches_are_read(void **state)
     assert_int_equal(ws_measured_families(&s, f, "families", &d), 0);
     fclose(f);
     char activity[] = "app,core_mhz,mem_mhz,time_s,power_w,sm_active,fp32_active,fp64_active,"
-                      "dram_active\n"
-                      "a1,1500,5000,0.5,120,0.9,0.25,0,0.5\n"
-                      "a2,1500,2500,0.5,,0.9,0.25,0,0.5\n"
-                      "b,1500,2500,0.5,100,,0.25,0,0.5\n";
+                      "dram_active,input\n"
+                      "a1,1500,5000,0.5,120,0.9,0.25,0,0.5,-n 1\n"
+                      "a2,1500,2500,0.5,,0.9,0.25,0,0.5,-n 2\n"
+                      "b,1500,2500,0.5,100,,0.25,0,0.5,-n 1\n";
     assert_int_equal(read_text(&s, activity, &d), 0);
     assert_int_equal(s.n, 2);
     assert_int_equal(s.n_left_out, 1);
     assert_int_equal(s.v[0].family, s.v[1].family);
+    assert_string_equal(s.inputs[s.v[0].input].name, "-n 1");
+    assert_string_equal(s.inputs[s.v[1].input].name, "-n 2");
     assert_true(isnan(s.v[1].power_w));
     near(s.v[0].e.fp32_ops, 0.25 * 128 * 20 * 1500e6 * 0.5, 1e-12);
     near(s.v[0].e.dram_sectors, 0.5 * 400e9 * 0.5 / 32, 1e-12);
