@@ -6,10 +6,10 @@
  * for each SM in use, at the same predicted time.
  *
  * The models of an application are fitted without its family; of those that were measured on each
- * number of SMs there are no counters, so two times of their own stand for these (truth_sms.h). Since a curve of the voltage with two
- * numbers is too coarse for a choice between clocks, what the other families show of each setting
- * corrects it: the median of measured over predicted time, and the median of the factor of all
- * power that goes with the voltage. */
+ * number of SMs there are no counters, so two times of their own stand for these (truth_sms.h).
+ * Since a curve of the voltage with two numbers is too coarse for a choice between clocks, what the
+ * other families show of each setting corrects it: the median of measured over predicted time, and
+ * the median of the factor of all power that goes with the voltage. */
 #include "config.h"
 
 #include <errno.h>

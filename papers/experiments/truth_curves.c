@@ -6,8 +6,9 @@
  * kernels have (truth_sms.h).
  *
  * Clocks: six GPUs. The curve of an application is its time at each setting by its time at the one
- * next to the catalog's clocks. It is predicted by the model of time from events, fitted without the
- * application's family, where there are counters; and by the mean curve of the other families. */
+ * next to the catalog's clocks. It is predicted by the model of time from events, fitted without
+ * the application's family, where there are counters; and by the mean curve of the other
+ * families. */
 #include "config.h"
 
 #include <errno.h>

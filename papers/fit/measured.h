@@ -10,9 +10,9 @@
  *              instructions, at 0.15 nJ each, which are all taken for integer ones of whole warps
  *
  * Every file needs the column app, and time_s or power_w. core_mhz and mem_mhz are the clocks;
- * without them the launches ran at the GPU's reference clocks. input says what they worked on. Rows without one of the events are
- * left out and counted. Columns that contain the time in another form (throughputs, instructions
- * per clock) are not read. Threads: none. */
+ * without them the launches ran at the GPU's reference clocks. input says what they worked on. Rows
+ * without one of the events are left out and counted. Columns that contain the time in another form
+ * (throughputs, instructions per clock) are not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
 #define WS_PAPERS_FIT_MEASURED_H
 

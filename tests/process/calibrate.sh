@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests `wattshare fit --gpu` and `--check`, and the experiments that need measurements. It fails if a power that is made by a formula is not
-# found again, if bad rows are not reported by file and line, or if what is written into an entry is
-# not what a check then uses. Where the measurements of real GPUs are at hand, it holds the fits at
-# what doc/models.md says of them.
+# Tests `wattshare fit --gpu` and `--check`, and the experiments that need measurements. It fails if
+# a power that is made by a formula is not found again, if bad rows are not reported by file and
+# line, or if what is written into an entry is not what a check then uses. Where the measurements of
+# real GPUs are at hand, it holds the fits at what doc/models.md says of them.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 verb=fit
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests the energy accounts of real processes. Clients come, work and are killed at random moments,
 # on a clock that passes, under a policy that preempts. It fails if in any entry of the log, or in
-# any status, the accounts do not add up to the GPUs' counters to the microjoule, or if a status does
-# not say what the joules of a software GPU were held against.
+# any status, the accounts do not add up to the GPUs' counters to the microjoule, or if a status
+# does not say what the joules of a software GPU were held against.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 kills=${KILLS:-60}
 [ "${DISTCHECK_TESTS:-}" != quick ] || kills=15
