@@ -44,7 +44,7 @@ TESTS += tests/device/test_cuda_abi
 endif
 
 check_PROGRAMS += tests/gpu/probe
-tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c
+tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c tests/gpu/calibrate.c
 tests_gpu_probe_LDADD = models/libmodels.a $(DEVICE_LDADD) $(SQLITE_LIBS) $(LIBMD_LIBS) -ldl
 EXTRA_DIST += tests/gpu/lib.sh tests/gpu/gate.sh tests/gpu/sass.sh tests/gpu/overhead.sh
 EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/mock/README.md tests/device/README.md

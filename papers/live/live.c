@@ -74,6 +74,19 @@ int ws_live_gpu(const char *name, struct ws_gpu_spec *ret)
     return spec ? 0 : -1;
 }
 
+bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret)
+{
+    struct ws_catalog c = WS_CATALOG_NULL;
+    struct ws_diags diags = WS_DIAGS_NULL;
+    int r = ws_catalog_load(&c, path, &diags);
+    const struct ws_gpu_spec *spec = r ? NULL : ws_catalog_find(&c, name);
+    if (spec)
+        *ret = *spec;
+    ws_diags_deinit(&diags);
+    ws_catalog_deinit(&c);
+    return spec;
+}
+
 /* ---- start ---- */
 
 int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)

@@ -79,6 +79,8 @@ void ws_live_stop(struct ws_live *l);
 
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
+/* The same from the file @path, quietly. Return: false: it has no such GPU. */
+bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret);
 
 /* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
  * The counters run until they are read; what comes after the window is subtracted, at the power

@@ -84,7 +84,9 @@ static bool find_gpu(struct events_verb *x, char **files)
         ws_cli_error("--gpu is missing, and no file says in a column gpu what was measured");
         return false;
     }
-    if (ws_live_gpu(x->options->gpu ? x->options->gpu : name, &x->spec)) {
+    const char *gpu = x->options->gpu ? x->options->gpu : name;
+    bool in_entry = x->options->entry && ws_live_gpu_in(x->options->entry, gpu, &x->spec);
+    if (!in_entry && ws_live_gpu(gpu, &x->spec)) {
         if (!x->options->gpu)
             ws_cli_error("say with --gpu which entry of the catalog '%s' is", name);
         return false;

@@ -579,6 +579,7 @@ int main(int argc, char **argv)
                     {"energy", probe_section_energy},
                     {"mwp", probe_section_mwp},
                     {"profiles", probe_section_profiles},
+                    {"calibrate", probe_section_calibrate},
                     {"catalog", section_catalog},
                     {"memory", section_memory}};
     const char *args[] = {"probe", "cuda", argc == 5 ? argv[3] : NULL, argc == 5 ? argv[4] : NULL};

@@ -64,5 +64,7 @@ void probe_section_energy(void);
 /* mwp.c */
 void probe_section_mwp(void);
 void probe_section_profiles(void);
+/* calibrate.c */
+void probe_section_calibrate(void);
 
 #endif
