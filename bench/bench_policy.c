@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Measures one decision of sbeet-mg by the number of tasks and of GPUs: one ready job, random
- * states of the GPUs (idle, partly used, full), random priorities; mean and worst over the states.
- * The worst is a job whose own GPU is full and which looks at all the others, idle ones, trying SM
- * counts against the coming jobs there. `bench_policy FILE` also writes the rows as CSV, beside
- * what n·log n would be; bench/decisions.gp draws it. */
+/* Measures one decision of sbeet-mg and of wattshare by the number of tasks and of GPUs: one ready
+ * job, random states of the GPUs (idle, partly used, full), random priorities; mean and worst over
+ * the states. The worst is a job whose own GPU (the first, if the policy gives tasks none) is full
+ * and which looks at all the others, idle ones, trying SM counts against the coming jobs there.
+ * `bench_policy FILE` also writes the rows of sbeet-mg as CSV, beside what n·log n would be;
+ * bench/decisions.gp draws it. */
 #include "config.h"
 
 #include <math.h>
@@ -56,7 +57,8 @@ static int random_state(struct ws_random *r, const struct ws_sbeet_set *s, int h
     return n;
 }
 
-static void measure(int n_tasks, int n_gpus, bool worst, double *ret_mean_us, double *ret_max_us)
+static void measure(const char *policy, int n_tasks, int n_gpus, bool worst, double *ret_mean_us,
+                    double *ret_max_us)
 {
     static struct ws_sbeet_task tasks[MAX_TASKS];
     char text[128] = "", error[160];
@@ -77,7 +79,7 @@ static void measure(int n_tasks, int n_gpus, bool worst, double *ret_mean_us, do
                                           .deadline = period / 2,
                                           .offset = floor(ws_random_uniform(&r, 0, period))};
     }
-    const struct ws_policy_ops *ops = ws_policy_find("sbeet-mg");
+    const struct ws_policy_ops *ops = ws_policy_find(policy);
     struct ws_policy *p;
     if (ws_sbeet_set_make(&s, &gpus, tasks, n_tasks, false, error, sizeof(error)) ||
         ops->make(&p, NULL, error, sizeof(error)) ||
@@ -96,7 +98,8 @@ static void measure(int n_tasks, int n_gpus, bool worst, double *ret_mean_us, do
             .deadline = now + (worst ? ws_random_uniform(&r, 1, 30) : s.tasks[task].deadline)};
         struct ws_policy_snapshot snap = {
             .system = &s.system, .now = now, .gpus = states, .jobs = jobs};
-        snap.n_jobs = random_state(&r, &s, ws_sbeet_home(p, task), worst, now);
+        int home = ws_sbeet_is(ops) ? ws_sbeet_home(p, task) : 0;
+        snap.n_jobs = random_state(&r, &s, home, worst, now);
         double least = INFINITY; /* of repeats: what interrupts only adds */
         for (int k = 0; k < REPEATS; k++) {
             uint64_t begin = ws_clock_ns();
@@ -116,23 +119,19 @@ static void measure(int n_tasks, int n_gpus, bool worst, double *ret_mean_us, do
     ws_gpus_deinit(&gpus);
 }
 
-int main(int argc, char **argv)
+/* @csv: NULL: not written. */
+static void measure_all(const char *policy, FILE *csv)
 {
     static const int tasks[] = {6, 12, 25, 50, 100, 200, 400, 800, 1600};
     static const int gpus[] = {2, 4, 8};
-    FILE *csv = argc > 1 ? fopen(argv[1], "w") : NULL;
-    if (argc > 1 && !csv)
-        stop("the CSV can't be written");
-    if (csv)
-        fprintf(csv, "gpus,tasks,mean_us,random_max_us,full_mean_us,full_max_us,n_log_n_us\n");
-    printf("one decision of sbeet-mg, us\n%5s %6s %12s %12s %16s %16s %14s\n", "GPUs", "tasks",
+    printf("one decision of %s, us\n%5s %6s %12s %12s %16s %16s %14s\n", policy, "GPUs", "tasks",
            "random mean", "random max", "own full, mean", "own full, max", "as n log n");
     for (size_t g = 0; g < sizeof(gpus) / sizeof(*gpus); g++) {
         double unit = 0;
         for (size_t t = 0; t < sizeof(tasks) / sizeof(*tasks); t++) {
             double mean, most, full_mean, full_max;
-            measure(tasks[t], gpus[g], false, &mean, &most);
-            measure(tasks[t], gpus[g], true, &full_mean, &full_max);
+            measure(policy, tasks[t], gpus[g], false, &mean, &most);
+            measure(policy, tasks[t], gpus[g], true, &full_mean, &full_max);
             double nlogn = tasks[t] * log2(tasks[t]);
             if (tasks[t] == 100) /* what the rest would be if 100 tasks cost what they cost */
                 unit = full_max / nlogn;
@@ -147,5 +146,16 @@ int main(int argc, char **argv)
                         full_mean, full_max, unit * nlogn);
         }
     }
+}
+
+int main(int argc, char **argv)
+{
+    FILE *csv = argc > 1 ? fopen(argv[1], "w") : NULL;
+    if (argc > 1 && !csv)
+        stop("the CSV can't be written");
+    if (csv)
+        fprintf(csv, "gpus,tasks,mean_us,random_max_us,full_mean_us,full_max_us,n_log_n_us\n");
+    measure_all("sbeet-mg", csv);
+    measure_all("wattshare", NULL);
     return csv && fclose(csv) ? 1 : 0;
 }

@@ -65,4 +65,5 @@ dist_confexamples_DATA = conf/examples/bcf.conf \
 	conf/examples/sbeet-mg.conf \
 	conf/examples/sbeet-mg-offline.conf \
 	conf/examples/stgm.conf \
+	conf/examples/wattshare.conf \
 	conf/examples/wfd-sbeet.conf

@@ -44,14 +44,14 @@ struct ws_policy_decision *ws_policy_decide(struct ws_policy_decisions *d,
         return NULL;
     d->v = v;
     struct ws_policy_decision *p = &d->v[d->n++];
-    *p = (struct ws_policy_decision){.kind = kind,
-                                     .job = job,
-                                     .gpu = gpu,
-                                     .server = -1,
-                                     .volt = 1,
-                                     .f_core = 1,
-                                     .f_mem = 1,
-                                     .energy = NAN};
+    memset(p, 0, offsetof(struct ws_policy_decision, why));
+    p->kind = kind;
+    p->job = job;
+    p->gpu = gpu;
+    p->server = -1;
+    p->volt = p->f_core = p->f_mem = 1;
+    p->energy = NAN;
+    p->why[0] = 0;
     return p;
 }
 

@@ -175,6 +175,7 @@ struct ws_policy_event {
 };
 
 /* ---- decisions ---- */
+enum { WS_POLICY_WHY = 400 }; /* bytes of an explanation */
 enum ws_decision_kind {
     /* .job on .gpu, SMs .sms (.n_sm of them), at .at (now if not later), clocks .volt… */
     WS_DECIDE_START,
@@ -201,7 +202,9 @@ struct ws_policy_decision {
     double gpu_start, gpu_end, end; /* predicted, as ws_policy_run */
     double volt, f_core, f_mem;     /* 1 = default */
     double energy;                  /* predicted for this choice; NAN: not predicted */
-    char why[160]; /* what was compared and why this won; "" unless snapshot.explain */
+    /* What was compared and why this won; "" unless snapshot.explain. The last member: only its
+     * first byte is cleared. */
+    char why[WS_POLICY_WHY];
 };
 
 /* A growing list, kept by the caller from call to call so that deciding does not allocate. */

@@ -100,7 +100,7 @@ struct ws_explained { /* a decision, for later questions */
     int gpu, n_sm;
     double end_ms, energy_mj; /* predicted; NAN: not */
     double energy_error;      /* relative standard error of what the task takes; 0: not known */
-    char task[WS_TASK_NAME_BYTES], why[160];
+    char task[WS_TASK_NAME_BYTES], why[WS_POLICY_WHY];
     struct ws_policy_move moves[WS_EXPLAINED_MOVES];
     uint32_t n_moves; /* 0: not looked at */
 };

@@ -33,9 +33,9 @@ static int list(void)
 {
     size_t n;
     const struct ws_policy_ops *const *all = ws_policy_all(&n);
-    printf("%-18s %s\n", "none", "each command starts at once");
     for (size_t i = 0; i < n; i++)
         printf("%-18s %s\n", all[i]->name, all[i]->summary);
+    printf("%-18s %s\n", "none", "each command starts at once");
     return 0;
 }
 

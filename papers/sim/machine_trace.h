@@ -12,7 +12,7 @@
 struct ws_machine_trace {
     struct ws_trace *t;
     const struct ws_policy_system *sys;
-    char (*why)[160]; /* of the job in each slot */
+    char (*why)[WS_POLICY_WHY]; /* of the job in each slot */
     struct ws_policy_run *runs;
     struct ws_machine_event *starts;
     int *first;

@@ -19,7 +19,7 @@
 /* Those that share out SMs of several GPUs. Run lists and clusters have simulators of their own. */
 static bool knows(const char *policy)
 {
-    static const char *const others[] = {"consolidate", "fifo", "stgm"};
+    static const char *const others[] = {"consolidate", "fifo", "stgm", "wattshare"};
     const struct ws_policy_ops *ops = ws_policy_find(policy);
     for (size_t i = 0; i < WS_ARRAY_SIZE(others); i++)
         if (!strcmp(others[i], policy))

@@ -70,10 +70,10 @@ merged='"threshold=2","window=5","sharing=bounded","dispatch=greedy","source=pro
 rounds=20
 kinds_all="block blocks wait twice grid jobs"
 # Where a policy lets both run side by side, nobody waits, and nothing is ended.
-for p in ${POLICIES:-fifo edl stgm consolidate rr gcaps sbeet-mg none}; do
+for p in ${POLICIES:-fifo edl stgm consolidate rr gcaps sbeet-mg wattshare none}; do
     options= must_end=yes
     [ $p != consolidate ] || options=$merged
-    case $p in gcaps | sbeet-mg | none) must_end=no ;; esac
+    case $p in gcaps | sbeet-mg | wattshare | none) must_end=no ;; esac
     begin $p "${CLOCK:-functional}" 150 "$options"
     for k in $kinds_all; do beside $k; done
     beside block wait grid

@@ -5,7 +5,7 @@
 set -eu
 [ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 dir=${srcdir:-$(dirname "$0")/../..}/tests/process
-for p in gcaps rr sbeet-mg stgm edf-bf consolidate; do
+for p in gcaps rr sbeet-mg stgm edf-bf consolidate wattshare; do
     options=
     [ $p != consolidate ] || options='"threshold=2","window=5","sharing=bounded","dispatch=greedy","source=profile"'
     KILLS=${KILLS:-15} POLICY=$p POLICY_OPTIONS=$options sh "$dir/kills.sh" || exit 1

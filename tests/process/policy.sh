@@ -7,6 +7,7 @@ export ASAN_OPTIONS=detect_leaks=0
 run_preload=$asan
 verb=policy
 run 0 '^sbeet-mg ' list
+[ "$(sed -n 's/ .*//;1p' "$tmp/out")" = wattshare ] || fail "our own policy is not the first"
 run 0 'theta=1 ' show edl
 run 0 'it has no options' show gcaps
 run 2 "no policy 'best'" show best
@@ -54,7 +55,7 @@ for w in drv_aes drv_matmul drv_histogram drv_search; do
 done
 i=0
 while [ $i -lt 30 ]; do
-    for p in gcaps none stgm sbeet-mg fifo rr consolidate none edl; do
+    for p in gcaps none stgm wattshare sbeet-mg fifo rr consolidate none edl; do
         LD_PRELOAD=$asan "$wattshare" policy set $p >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "set $p"; }
         i=$((i + 1))
         sleep 0.02

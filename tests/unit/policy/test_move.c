@@ -42,7 +42,8 @@ static const struct {
                 {"rr", "slice=0"},   {"stgm", NULL},        {"sbeet", NULL},
                 {"wfd-sbeet", NULL}, {"sbeet-mg", NULL},    {"sbeet-mg-offline", NULL},
                 {"lcf", NULL},       {"bcf", NULL},         {"load-dist", NULL},
-                {"edl", "dvfs=no"},  {"consolidate", NULL}, {"consolidate", "threshold=0"}};
+                {"edl", "dvfs=no"},  {"consolidate", NULL}, {"consolidate", "threshold=0"},
+                {"wattshare", NULL}};
 
 /* The job that is to be placed is the only one, of task 1. */
 static void make(struct world *w, int i)

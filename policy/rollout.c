@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a rollout is made fast. Of all numbers of SMs on which a task could run, those are kept that
+ * shorten its kernel, and at most WS_ROLLOUT_COUNTS_MAX of them, in even steps; their times and
+ * energies are computed once, for each task and type of GPU. Of several equivalent GPUs that are
+ * empty only the first is looked at. A job for which no place was found is not looked at again
+ * until one has ended: starts take room, and time brings deadlines nearer. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/minmax.h"
+#include "policy/move.h"
+#include "policy/rollout.h"
+
+/* By which an end may come after the deadline, and two counts of misses may differ: rounding in
+ * sums. */
+#define SLIP 1e-9
+
+/* ---- before the first decision ---- */
+
+static void keep_counts(struct ws_rollout_item *it, const struct ws_policy_cost *c, int n_sm,
+                        double idle_w_per_sm)
+{
+    int kept[WS_SM_MAX], n = 0;
+    double least = INFINITY;
+    for (int m = 1; m <= WS_MIN(WS_MIN(n_sm, c->n_sm), WS_SM_MAX); m++)
+        if (c->wcet[m - 1] < least) {
+            least = c->wcet[m - 1];
+            kept[n++] = m;
+        }
+    it->n_counts = WS_MIN(n, WS_ROLLOUT_COUNTS_MAX);
+    for (int i = 0; i < it->n_counts; i++) {
+        /* The first and the last always. */
+        int m = kept[it->n_counts < n ? i * (n - 1) / (it->n_counts - 1) : i];
+        double kernel = c->wcet[m - 1];
+        it->counts[i] = (struct ws_rollout_count){
+            .kernel = kernel, .dyn = kernel * m * (c->dyn_w_per_sm - idle_w_per_sm), .n_sm = m};
+    }
+}
+
+static void prepare_task(struct ws_rollout *r, int task)
+{
+    const struct ws_policy_system *s = r->sys;
+    r->shortest[task] = INFINITY;
+    for (int k = 0; k < s->n_gpus; k++) {
+        int type = s->gpus[k].type, limit = s->gpus[k].sm_limit;
+        const struct ws_policy_cost *c = s->tasks[task].cost ? &s->tasks[task].cost[type] : NULL;
+        struct ws_rollout_item *it = &r->items[task * s->n_types + type];
+        if (!c || c->n_sm < 1 || limit < 1)
+            continue;
+        it->in = c->h2d;
+        it->out = c->d2h;
+        /* Of the GPUs of this type, the one that may give out most SMs says what is worth it. */
+        if (!it->n_counts || limit > it->counts[it->n_counts - 1].n_sm)
+            keep_counts(it, c, limit, s->types[type].idle_w_per_sm);
+        for (int m = 1; m <= WS_MIN(limit, c->n_sm); m++)
+            r->shortest[task] = ws_lesser(r->shortest[task], c->h2d + c->wcet[m - 1] + c->d2h);
+    }
+}
+
+static int find_twin(const struct ws_policy_system *s, int gpu)
+{
+    int k = gpu - 1;
+    while (k >= 0 && !(ws_policy_alike(s, k, gpu) && s->gpus[k].n_slots == s->gpus[gpu].n_slots))
+        k--;
+    return k;
+}
+
+int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
+{
+    ws_rollout_deinit(r);
+    size_t n = (size_t)WS_MAX(s->n_tasks, 1), k = (size_t)WS_MAX(s->n_gpus, 1),
+           t = (size_t)WS_MAX(s->n_types, 1);
+    r->sys = s;
+    r->items = ws_alloc_array(n * t, sizeof(*r->items));
+    r->awake_w = ws_alloc_array(t, sizeof(*r->awake_w));
+    r->shortest = ws_alloc_array(n, sizeof(*r->shortest));
+    r->coming = ws_alloc_array(n, sizeof(*r->coming));
+    r->twin = ws_alloc_array(k, sizeof(*r->twin));
+    r->state.gpus = ws_alloc_array(k, sizeof(*r->state.gpus));
+    r->scratch.gpus = ws_alloc_array(k, sizeof(*r->scratch.gpus));
+    if (!r->items || !r->awake_w || !r->shortest || !r->coming || !r->twin || !r->state.gpus ||
+        !r->scratch.gpus)
+        return ws_raise(-ENOMEM);
+    for (int i = 0; i < s->n_types; i++)
+        r->awake_w[i] = s->types[i].n_sm * s->types[i].idle_w_per_sm;
+    for (int i = 0; i < s->n_gpus; i++)
+        r->twin[i] = find_twin(s, i);
+    int n_timed = 0;
+    for (int i = 0; i < s->n_tasks; i++) {
+        prepare_task(r, i);
+        if (s->tasks[i].deadline > 0 && !isinf(r->shortest[i])) {
+            r->mean_shortest += r->shortest[i];
+            n_timed++;
+        }
+    }
+    r->mean_shortest /= WS_MAX(n_timed, 1);
+    return 0;
+}
+
+static void deinit_state(struct ws_rollout_state *s)
+{
+    free(s->gpus);
+    free(s->runs);
+    free(s->ready);
+}
+
+void ws_rollout_deinit(struct ws_rollout *r)
+{
+    free(r->items);
+    free(r->awake_w);
+    free(r->shortest);
+    free(r->coming);
+    free(r->twin);
+    deinit_state(&r->state);
+    deinit_state(&r->scratch);
+    *r = (struct ws_rollout){0};
+}
+
+/* ---- the snapshot ---- */
+
+static int reserve(struct ws_rollout_state *s, size_t n_runs, size_t n_ready)
+{
+    void *runs = s->runs, *ready = s->ready;
+    int e = ws_grow(&runs, &s->cap_runs, n_runs + 1, sizeof(*s->runs));
+    s->runs = runs;
+    if (!e)
+        e = ws_grow(&ready, &s->cap_ready, n_ready + 1, sizeof(*s->ready));
+    s->ready = ready;
+    return e ? ws_raise(-ENOMEM) : 0;
+}
+
+static void load_gpu(struct ws_rollout_state *s, const struct ws_policy_snapshot *snap, int k)
+{
+    const struct ws_policy_gpu_state *from = &snap->gpus[k];
+    struct ws_rollout_gpu *g = &s->gpus[k];
+    *g = (struct ws_rollout_gpu){.n_slots = from->power == WS_GPU_OFF ? 0 : from->n_slots,
+                                 .n_sm = snap->system->gpus[k].sm_limit,
+                                 .awake_until = snap->now};
+    for (int i = 0; i < from->n_slots; i++) {
+        const struct ws_policy_run *run = &from->slots[i];
+        if (run->job < 0)
+            continue;
+        double end = ws_greater(run->end, snap->now); /* a prediction that was too short */
+        g->n_slots--;
+        g->n_running++;
+        g->n_sm -= run->n_sm;
+        g->awake_until = ws_greater(g->awake_until, end);
+        s->runs[s->n_runs++] = (struct ws_rollout_run){end, k, run->n_sm};
+    }
+}
+
+static int by_deadline(const void *a, const void *b)
+{
+    const struct ws_rollout_job *x = a, *y = b;
+    int order = (x->deadline > y->deadline) - (x->deadline < y->deadline);
+    return order ? order : x->job - y->job;
+}
+
+static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int i)
+{
+    const struct ws_policy_job *j = &snap->jobs[i];
+    struct ws_rollout_state *s = &r->state;
+    if (j->state == WS_JOB_RUNNING || isinf(r->shortest[j->task]))
+        return;
+    bool preempted = j->state == WS_JOB_PREEMPTED;
+    s->ready[s->n_ready++] =
+        (struct ws_rollout_job){.moves = j->moves,
+                                .deadline = j->deadline > snap->now ? j->deadline : INFINITY,
+                                .left = preempted ? 1 - j->done : 1,
+                                .weight = 1,
+                                .hold = -INFINITY,
+                                .task = j->task,
+                                .job = i,
+                                .preempted = preempted};
+}
+
+int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
+{
+    struct ws_rollout_state *s = &r->state;
+    size_t n_slots = 0;
+    for (int k = 0; k < snap->system->n_gpus; k++)
+        n_slots += (size_t)snap->gpus[k].n_slots;
+    int e = reserve(s, n_slots, (size_t)snap->n_jobs);
+    if (e)
+        return e;
+    s->now = snap->now;
+    s->n_runs = s->n_ready = 0;
+    s->rule = WS_ROLLOUT_ENERGY;
+    s->outcome = (struct ws_rollout_outcome){0};
+    for (int k = 0; k < snap->system->n_gpus; k++)
+        load_gpu(s, snap, k);
+    for (int i = 0; i < snap->n_jobs; i++)
+        load_job(r, snap, i);
+    qsort(s->ready, (size_t)s->n_ready, sizeof(*s->ready), by_deadline);
+    return 0;
+}
+
+/* ---- what is to come ---- */
+
+static bool sooner(const void *arg, const struct ws_rollout_release *a,
+                   const struct ws_rollout_release *b)
+{
+    (void)arg;
+    return a->at < b->at || (a->at <= b->at && a->task < b->task);
+}
+
+WS_HEAP(release_heap, struct ws_rollout_release, const void *, sooner)
+
+void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon, double fade)
+{
+    struct ws_rollout_release *heap = r->coming;
+    const double now = r->state.now, until = now + horizon;
+    int n = 0;
+    r->n_releases = 0;
+    for (int i = 0; i < r->sys->n_tasks; i++)
+        if (next[i] < until && !isinf(r->shortest[i]))
+            heap[n++] = (struct ws_rollout_release){next[i], 1, i};
+    release_heap_make(NULL, heap, n);
+    while (n && r->n_releases < WS_ROLLOUT_RELEASES_MAX) {
+        double period = r->sys->tasks[heap->task].period;
+        struct ws_rollout_release *x = &r->releases[r->n_releases++];
+        *x = *heap;
+        x->weight = exp((now - x->at) / fade);
+        heap->at += period;
+        if (!(period > 0) || !(heap->at < until))
+            *heap = heap[--n];
+        release_heap_sift(NULL, heap, n, 0);
+    }
+}
+
+/* ---- places ---- */
+
+bool ws_rollout_is_double(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                          const struct ws_rollout_job *j, int gpu)
+{
+    if (j->moves || s->gpus[gpu].n_running)
+        return false;
+    for (int k = r->twin[gpu]; k >= 0; k = r->twin[k])
+        if (!s->gpus[k].n_running && s->gpus[k].n_slots)
+            return true;
+    return false;
+}
+
+int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                    const struct ws_rollout_job *j, int gpu)
+{
+    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
+    if (s->gpus[gpu].n_slots < 1)
+        return -1;
+    int i = it->n_counts - 1;
+    while (i >= 0 && it->counts[i].n_sm > s->gpus[gpu].n_sm)
+        i--;
+    return i;
+}
+
+/* A job on one GPU: all that does not depend on the number of SMs. */
+struct site {
+    const struct ws_rollout_count *counts;
+    double from; /* when its kernel starts */
+    double out, awake_until, awake_w, move_mj;
+};
+
+static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                           const struct ws_rollout_job *j, int gpu)
+{
+    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
+    const struct ws_policy_gpu_type *t = &r->sys->types[r->sys->gpus[gpu].type];
+    double in = j->preempted ? t->switch_ms + t->update_ms : it->in;
+    return (struct site){.counts = it->counts,
+                         .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
+                         .out = it->out,
+                         .awake_until = ws_greater(s->gpus[gpu].awake_until, s->now),
+                         .awake_w = r->awake_w[r->sys->gpus[gpu].type],
+                         .move_mj = j->moves ? j->moves[gpu].mj : 0};
+}
+
+static double end_at(const struct site *x, const struct ws_rollout_job *j, int count)
+{
+    return x->from + x->counts[count].kernel * j->left + x->out;
+}
+
+static double energy_at(const struct site *x, const struct ws_rollout_job *j, int count, double end)
+{
+    return x->counts[count].dyn * j->left + ws_greater(0, end - x->awake_until) * x->awake_w +
+           x->move_mj;
+}
+
+static bool in_time(const struct ws_rollout_job *j, double end)
+{
+    return end <= j->deadline + SLIP && !isinf(end);
+}
+
+static struct ws_rollout_place place_at(const struct site *x, const struct ws_rollout_job *j,
+                                        int gpu, int count)
+{
+    double end = end_at(x, j, count);
+    return (struct ws_rollout_place){.gpu = gpu,
+                                     .n_sm = x->counts[count].n_sm,
+                                     .gpu_start = x->from,
+                                     .gpu_end = end - x->out,
+                                     .end = end,
+                                     .energy = energy_at(x, j, count, end)};
+}
+
+bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
+                      const struct ws_rollout_job *j, int gpu, int count,
+                      struct ws_rollout_place *ret)
+{
+    struct site x = site_of(r, s, j, gpu);
+    r->n_evaluated++;
+    if (!in_time(j, end_at(&x, j, count)))
+        return false;
+    *ret = place_at(&x, j, gpu, count);
+    return true;
+}
+
+static double price(const struct ws_rollout_state *s, const struct site *x,
+                    const struct ws_rollout_job *j, int count, double end)
+{
+    switch (s->rule) {
+    case WS_ROLLOUT_AREA:
+        return x->counts[count].n_sm * (end - s->now);
+    case WS_ROLLOUT_TIME:
+        return end;
+    default:
+        return energy_at(x, j, count, end);
+    }
+}
+
+void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j, struct ws_rollout_place *ret)
+{
+    double least = INFINITY;
+    *ret = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
+    for (int k = 0; k < r->sys->n_gpus; k++) {
+        int most = ws_rollout_most(r, s, j, k), best = -1;
+        r->n_evaluated++;
+        if (most < 0 || ws_rollout_is_double(r, s, j, k))
+            continue;
+        struct site x = site_of(r, s, j, k);
+        for (int i = most; i >= 0; i--) {
+            double end = end_at(&x, j, i);
+            r->n_evaluated++;
+            if (!in_time(j, end))
+                break; /* fewer SMs take longer still */
+            double p = price(s, &x, j, i, end);
+            if (p < least || (p <= least && j->moves && j->moves[k].here)) {
+                least = p;
+                best = i;
+            }
+        }
+        if (best >= 0)
+            *ret = place_at(&x, j, k, best);
+    }
+}
+
+/* ---- going on ---- */
+
+static void insert(struct ws_rollout_state *s, const struct ws_rollout_job *job)
+{
+    int i = s->n_ready++;
+    for (; i > 0 && s->ready[i - 1].deadline > job->deadline; i--)
+        s->ready[i] = s->ready[i - 1];
+    s->ready[i] = *job;
+}
+
+static void withdraw(struct ws_rollout_state *s, int i)
+{
+    s->n_ready--;
+    memmove(&s->ready[i], &s->ready[i + 1], (size_t)(s->n_ready - i) * sizeof(*s->ready));
+}
+
+/* Starts ready job @i at @p, or holds it. */
+static void enter(struct ws_rollout_state *s, int i, const struct ws_rollout_place *p)
+{
+    if (p->gpu < 0) {
+        s->ready[i].hold = p->hold;
+        return;
+    }
+    struct ws_rollout_gpu *g = &s->gpus[p->gpu];
+    g->n_slots--;
+    g->n_running++;
+    g->n_sm -= p->n_sm;
+    g->awake_until = ws_greater(g->awake_until, p->end);
+    s->runs[s->n_runs++] = (struct ws_rollout_run){p->end, p->gpu, p->n_sm};
+    s->outcome.energy += p->energy * s->ready[i].weight;
+    withdraw(s, i);
+}
+
+void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_place *p)
+{
+    enter(&r->state, i, p);
+}
+
+static void copy_state(struct ws_rollout *r)
+{
+    const struct ws_rollout_state *from = &r->state;
+    struct ws_rollout_state *to = &r->scratch;
+    to->now = from->now;
+    to->outcome = from->outcome;
+    to->n_runs = from->n_runs;
+    to->n_ready = from->n_ready;
+    memcpy(to->gpus, from->gpus, (size_t)r->sys->n_gpus * sizeof(*to->gpus));
+    memcpy(to->runs, from->runs, (size_t)from->n_runs * sizeof(*to->runs));
+    memcpy(to->ready, from->ready, (size_t)from->n_ready * sizeof(*to->ready));
+    r->n_evaluated += (uint64_t)from->n_ready;
+}
+
+/* Those that can't be in time any more are missed, and out of the way. @first: the jobs that are
+ * held until now are held still. */
+static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
+{
+    struct ws_rollout_place p;
+    for (int i = 0; i < s->n_ready;) {
+        struct ws_rollout_job *j = &s->ready[i];
+        r->n_evaluated++;
+        if (!j->preempted && s->now + r->shortest[j->task] > j->deadline + SLIP) {
+            s->outcome.missed += j->weight;
+            withdraw(s, i);
+            continue;
+        }
+        if (!j->blocked && (first ? j->hold < s->now : j->hold <= s->now)) {
+            ws_rollout_greedy(r, s, j, &p);
+            if (p.gpu >= 0) {
+                enter(s, i, &p);
+                continue;
+            }
+            j->blocked = true;
+        }
+        i++;
+    }
+}
+
+static double next_event(const struct ws_rollout *r, const struct ws_rollout_state *s, int release)
+{
+    double t = release < r->n_releases ? r->releases[release].at : INFINITY;
+    for (int i = 0; i < s->n_runs; i++)
+        t = ws_lesser(t, s->runs[i].end);
+    for (int i = 0; i < s->n_ready; i++)
+        if (s->ready[i].hold > s->now)
+            t = ws_lesser(t, s->ready[i].hold);
+    return t;
+}
+
+static void end_runs(struct ws_rollout_state *s)
+{
+    for (int i = 0; i < s->n_runs;) {
+        const struct ws_rollout_run *run = &s->runs[i];
+        if (run->end > s->now) {
+            i++;
+            continue;
+        }
+        s->gpus[run->gpu].n_slots++;
+        s->gpus[run->gpu].n_running--;
+        s->gpus[run->gpu].n_sm += run->n_sm;
+        s->runs[i] = s->runs[--s->n_runs];
+        for (int k = 0; k < s->n_ready; k++)
+            s->ready[k].blocked = false;
+    }
+}
+
+static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, int *release)
+{
+    for (; *release < r->n_releases && r->releases[*release].at <= s->now; ++*release) {
+        const struct ws_rollout_release *x = &r->releases[*release];
+        double deadline = r->sys->tasks[x->task].deadline;
+        insert(s, &(struct ws_rollout_job){.deadline = deadline > 0 ? x->at + deadline : INFINITY,
+                                           .left = 1,
+                                           .weight = x->weight,
+                                           .hold = -INFINITY,
+                                           .task = x->task,
+                                           .job = -1});
+    }
+}
+
+static bool worse(const struct ws_rollout_outcome *a, const struct ws_rollout_outcome *bound)
+{
+    return fabs(a->missed - bound->missed) > SLIP ? a->missed > bound->missed
+                                                  : a->energy >= bound->energy;
+}
+
+bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *p,
+                    enum ws_rollout_rule rule, const struct ws_rollout_outcome *bound,
+                    uint64_t limit, struct ws_rollout_outcome *ret)
+{
+    struct ws_rollout_state *s = &r->scratch;
+    int release = 0;
+    if (reserve(s, r->state.cap_runs, (size_t)(r->state.n_ready + r->n_releases)))
+        return false;
+    copy_state(r);
+    s->rule = rule;
+    enter(s, i, p);
+    place_ready(r, s, true);
+    for (double next; !isinf(next = next_event(r, s, release));) {
+        if (r->n_evaluated >= limit || worse(&s->outcome, bound))
+            return false;
+        s->now = next;
+        end_runs(s);
+        release_due(r, s, &release);
+        place_ready(r, s, false);
+    }
+    for (int k = 0; k < s->n_ready; k++)
+        s->outcome.missed += s->ready[k].deadline < INFINITY ? s->ready[k].weight : 0;
+    *ret = s->outcome;
+    return !worse(ret, bound);
+}

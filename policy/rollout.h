@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy/rollout.h - what will happen if a job is started here and now: a simulation of the next
+ * moments, short enough to be run several times for each decision.
+ *
+ * A rollout begins with what runs now and with the jobs that are ready. It releases the jobs that
+ * are to come within a horizon, places each by a greedy rule, and goes on until the last job has
+ * ended. Its outcome is the number of jobs that miss their deadlines, and the energy above the
+ * static power of all GPUs. In both, a job that is yet to come has a weight below 1, which falls
+ * with the time until its release: the later it comes, the more will be decided before, and the
+ * less a rollout knows about it.
+ *
+ * The greedy rule. Ready jobs are taken by earliest deadline. Each goes to a GPU with a free slot,
+ * and to a number of free SMs, with which it ends by its deadline. Of these places the cheapest is
+ * taken. A job that would be late everywhere is not started. A job that must wait keeps nothing
+ * from others. Cheap means little energy, if the rule says nothing else:
+ *     E = W(m)·m·(pd - pi) + max(0, end - awake_until(k))·M·pi
+ * where W(m) is the time of its kernel on m SMs, pd and pi are the power of a busy and of an idle
+ * SM, M is the number of SMs of the GPU, and awake_until(k) is when the last job there ends. This
+ * is what the job adds to Eq. 2 of sBEET-mg (RTSS 2022), by which a GPU on which nothing runs draws
+ * static power only.
+ *
+ * The work is counted in evaluations: a place that is priced, or a job that is looked at or copied.
+ * A rollout ends without an outcome when its limit is reached.
+ *
+ * Units: as policy.h. Threads: one at a time for each object. Only for files of policy/. */
+#ifndef WS_POLICY_ROLLOUT_H
+#define WS_POLICY_ROLLOUT_H
+
+#include "policy/policy.h"
+
+enum {
+    WS_ROLLOUT_COUNTS_MAX = 32,   /* of SMs, that are considered for a task on a GPU */
+    WS_ROLLOUT_RELEASES_MAX = 128 /* that are foreseen */
+};
+
+/* What the greedy rule calls cheap. */
+enum ws_rollout_rule {
+    WS_ROLLOUT_ENERGY, /* E, as above, and the energy of a move */
+    WS_ROLLOUT_AREA,   /* SMs times the time for which they are taken */
+    WS_ROLLOUT_TIME,   /* the end of the job */
+    _WS_ROLLOUT_RULE_N
+};
+
+/* Where a job may be started. */
+struct ws_rollout_place {
+    int gpu; /* -1: nowhere now */
+    int n_sm;
+    double gpu_start, gpu_end, end; /* as ws_policy_run */
+    double hold;                    /* if nowhere: until when it is not to be started */
+    double energy;
+};
+struct ws_rollout_outcome {
+    double missed, energy;
+};
+
+/* A number of SMs worth giving to a task: fewer take longer. */
+struct ws_rollout_count {
+    double kernel, dyn; /* time, and energy above that of idle SMs */
+    int n_sm;
+};
+struct ws_rollout_item {                                   /* what a task costs on a type of GPU */
+    struct ws_rollout_count counts[WS_ROLLOUT_COUNTS_MAX]; /* by rising n_sm */
+    int n_counts;                                          /* 0: unknown */
+    double in, out;
+};
+struct ws_rollout_gpu {
+    int n_slots, n_sm; /* free ones */
+    int n_running;
+    double awake_until;
+};
+struct ws_rollout_run {
+    double end;
+    int gpu, n_sm;
+};
+struct ws_rollout_job {
+    const struct ws_policy_move *moves; /* [n_gpus]; NULL: nothing to move */
+    double deadline;                    /* INFINITY: none, or passed */
+    double left;                        /* share of its kernel work that is left */
+    double weight;                      /* in the outcome */
+    double hold;                        /* it is not started before, nor at once */
+    int task, job;                      /* index into the snapshot's jobs; -1: is yet to come */
+    bool preempted;
+    bool blocked; /* nothing has become free since no place was found for it */
+};
+/* All that changes in a rollout. */
+struct ws_rollout_state {
+    double now;
+    struct ws_rollout_gpu *gpus;
+    struct ws_rollout_run *runs;
+    struct ws_rollout_job *ready; /* by earliest deadline */
+    int n_runs, n_ready;
+    size_t cap_runs, cap_ready;
+    enum ws_rollout_rule rule;
+    struct ws_rollout_outcome outcome;
+};
+struct ws_rollout_release {
+    double at, weight;
+    int task;
+};
+
+struct ws_rollout {
+    const struct ws_policy_system *sys;
+    struct ws_rollout_item *items; /* [n_tasks][n_types] */
+    double *awake_w;               /* [n_types]: M·pi */
+    double *shortest;              /* [n_tasks]: in, kernel and out, on the best empty GPU */
+    double mean_shortest;          /* of tasks with a deadline; 0: there are none */
+    int *twin;                     /* [n_gpus]: an equivalent GPU before it; -1: none */
+    struct ws_rollout_release releases[WS_ROLLOUT_RELEASES_MAX]; /* that are to come, by time */
+    int n_releases;
+    struct ws_rollout_release *coming; /* [n_tasks]: heap of next releases, while foreseeing */
+    uint64_t n_evaluated;
+    struct ws_rollout_state state, scratch;
+};
+
+/* For @s, which is borrowed. All is zero before the first call. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s);
+void ws_rollout_deinit(struct ws_rollout *r);
+
+/* Makes r->state from the snapshot: what runs, and who is ready. Jobs of unknown cost are left out.
+ * Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap);
+/* Makes r->releases: the first WS_ROLLOUT_RELEASES_MAX of all within @horizon, from @next[task] on
+ * (INFINITY: none is foreseen), each a period after the one before. Weights fall to 1/e within
+ * @fade. */
+void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon, double fade);
+
+static inline const struct ws_rollout_item *ws_rollout_item(const struct ws_rollout *r, int task,
+                                                            int gpu)
+{
+    return &r->items[(size_t)task * (size_t)r->sys->n_types + (size_t)r->sys->gpus[gpu].type];
+}
+/* Whether an equivalent GPU that is empty, too, stands before @gpu, so that @j need not look at
+ * @gpu. */
+bool ws_rollout_is_double(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                          const struct ws_rollout_job *j, int gpu);
+/* The largest number of SMs that is free on @gpu now, as an index into the item's counts; -1:
+ * none. */
+int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                    const struct ws_rollout_job *j, int gpu);
+/* The place of @j on @gpu with counts[@count] of the item. Return: whether it is in time there. */
+bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
+                      const struct ws_rollout_job *j, int gpu, int count,
+                      struct ws_rollout_place *ret);
+/* The place that the greedy rule takes; ret->gpu is -1 if there is none. */
+void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j, struct ws_rollout_place *ret);
+/* Starts ready job @i of r->state at @p, or holds it if p->gpu is -1. */
+void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_place *p);
+
+/**
+ * ws_rollout_try() - what will have happened if ready job @i of r->state is started at @p (held
+ * until p->hold if p->gpu is -1) and all goes on by the greedy rule
+ * @rule: of the jobs after it
+ * @bound: of interest are only outcomes that are better: fewer misses, or as many and less energy
+ * @limit: r->n_evaluated at which to stop
+ * r->state does not change. Return: whether @ret is the outcome; false: it would be no better than
+ * @bound, the limit was reached, or memory was short.
+ */
+bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *p,
+                    enum ws_rollout_rule rule, const struct ws_rollout_outcome *bound,
+                    uint64_t limit, struct ws_rollout_outcome *ret);
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wattshare: our own policy. Each ready job goes where a greedy rule puts it, unless a simulation
+ * of the next moments (rollout.h) shows that another place, or waiting, makes fewer jobs miss their
+ * deadlines, or takes less energy and makes no more jobs miss. doc/policy-wattshare.md explains it.
+ *
+ * decide() takes ready jobs by earliest deadline. For each it rolls out the greedy place, and then
+ * other numbers of SMs on each GPU, waiting for the next event, and holding the job until one of
+ * the next releases or ends. If the greedy place would make jobs miss, each alternative is rolled
+ * out three times, with three rules for the jobs after it. The outcome with the fewest misses is
+ * taken, and of those the one with the least energy. A job without a deadline waits only where a
+ * deadline is at stake. A job that would be late everywhere waits until its deadline has passed,
+ * and is then a job without a deadline. A job of unknown cost runs alone, on a GPU that is idle.
+ *
+ * Rollouts cost time. Each decision may evaluate so many places (option `budget`), and only a part
+ * of them where nothing but energy is at stake. When that is spent, the best so far is taken; the
+ * greedy place always has been found by then. The count, not the clock, ends the search, so that
+ * the same snapshots give the same decisions.
+ *
+ * What is to come: a task's next release is a period after the last one that was seen. One that is
+ * overdue may come at any moment; after another period it is not expected any more. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "policy/policy.h"
+#include "policy/rollout.h"
+
+enum {
+    ENERGY_SHARE = 10, /* of the budget: a tenth, where no job would miss */
+    HOLDS_MAX = 6,     /* releases until which holding a job is tried */
+    STEP = 2           /* to neighbours of the greedy place, in numbers of SMs */
+};
+/* By what share another outcome's energy must be less, to be taken: more than rounding. */
+#define LESS 1e-6
+/* Weights of jobs to come fall to 1/e within this share of the horizon. */
+#define FADE 0.4
+/* After which to look again at a job that waits for what may come at any moment, in ms. */
+#define SOON 1.0
+
+struct awaited {
+    int id;
+    double due; /* its next release; INFINITY: not known */
+};
+struct lookahead {
+    const struct ws_policy_system *sys;
+    struct ws_rollout roll;
+    struct awaited *tasks;
+    int n_tasks;
+    double *due; /* [n_tasks]: of tasks */
+    double horizon, budget;
+};
+
+static const struct ws_policy_option options_table[] = {
+    {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
+    {"budget", "40000", "places that one decision may evaluate; a tenth where no job would miss"},
+    {NULL, NULL, NULL}};
+
+static struct lookahead *lookahead_of(struct ws_policy *p)
+{
+    return (struct lookahead *)p;
+}
+
+static int make_own(struct ws_policy **ret, const char *const *options, char *ret_error,
+                    size_t error_bytes)
+{
+    struct lookahead o = {0};
+    int r = ws_policy_options_check(options_table, options, ret_error, error_bytes);
+    if (!r)
+        r = ws_policy_option_number(options_table, options, "horizon", 0, 1e9, &o.horizon,
+                                    ret_error, error_bytes);
+    if (!r)
+        r = ws_policy_option_number(options_table, options, "budget", 0, 1e9, &o.budget, ret_error,
+                                    error_bytes);
+    if (r)
+        return r;
+    struct lookahead *p = ws_alloc(sizeof(*p));
+    if (!p)
+        return ws_raise(-ENOMEM);
+    *p = o;
+    *ret = (struct ws_policy *)p;
+    return 0;
+}
+
+static void free_own(struct ws_policy *policy)
+{
+    struct lookahead *p = lookahead_of(policy);
+    if (!p)
+        return;
+    ws_rollout_deinit(&p->roll);
+    free(p->tasks);
+    free(p->due);
+    free(p);
+}
+
+/* Tasks come and go, but stay in order: the search for the next one begins behind the last. */
+static double known_due(const struct lookahead *p, int id, int *at)
+{
+    for (int i = 0; i < p->n_tasks; i++) {
+        const struct awaited *t = &p->tasks[(*at + i) % p->n_tasks];
+        if (t->id == id) {
+            *at = (*at + i + 1) % p->n_tasks;
+            return t->due;
+        }
+    }
+    return NAN;
+}
+
+static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *s, char *ret_error,
+                       size_t error_bytes)
+{
+    struct lookahead *p = lookahead_of(policy);
+    size_t n = (size_t)WS_MAX(s->n_tasks, 1);
+    struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
+    double *due = ws_alloc_array(n, sizeof(*due));
+    int r = tasks && due ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
+    if (r < 0) {
+        free(tasks);
+        free(due);
+        return r;
+    }
+    for (int i = 0, at = 0; i < s->n_tasks; i++) {
+        const struct ws_policy_task *t = &s->tasks[i];
+        double known = known_due(p, t->id, &at);
+        tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY};
+        if (!isnan(known) && t->period > 0)
+            tasks[i].due = known;
+        if (isinf(p->roll.shortest[i])) {
+            snprintf(ret_error, error_bytes, "task %d (%s): its time is known on no GPU", t->id,
+                     t->name ? t->name : "");
+            r = WS_POLICY_E_COST;
+        }
+    }
+    free(p->tasks);
+    free(p->due);
+    p->sys = s;
+    p->tasks = tasks;
+    p->due = due;
+    p->n_tasks = s->n_tasks;
+    return r;
+}
+
+/* ---- what is to come ---- */
+
+static void note_releases(struct lookahead *p, const struct ws_policy_snapshot *snap)
+{
+    for (int i = 0; i < snap->n_jobs; i++) {
+        const struct ws_policy_job *j = &snap->jobs[i];
+        double period = p->sys->tasks[j->task].period, *due = &p->tasks[j->task].due;
+        if (period > 0 && (isinf(*due) || j->release + period > *due))
+            *due = j->release + period;
+    }
+}
+
+static void foresee(struct lookahead *p, double now)
+{
+    for (int i = 0; i < p->n_tasks; i++) {
+        double due = p->tasks[i].due, overdue = now - due;
+        p->due[i] = overdue > p->sys->tasks[i].period ? INFINITY : ws_greater(due, now);
+    }
+    double horizon = p->horizon * p->roll.mean_shortest;
+    ws_rollout_foresee(&p->roll, p->due, horizon, FADE * horizon);
+}
+
+/* ---- the search for one job ---- */
+
+struct alternatives {
+    struct lookahead *p;
+    const struct ws_policy_snapshot *snap;
+    int i; /* among the ready jobs; those before it wait */
+    struct ws_rollout_place best;
+    struct ws_rollout_outcome outcome; /* of it */
+    uint64_t until;                    /* roll.n_evaluated at which the search ends */
+    unsigned n_rules;
+    int n_tries;
+    char tried[WS_POLICY_WHY]; /* for explanations */
+    size_t n_tried;
+};
+
+static WS_PRINTF(2, 3) void tell(struct alternatives *q, const char *fmt, ...)
+{
+    size_t room = sizeof(q->tried) - q->n_tried;
+    va_list ap;
+    if (!q->snap->explain)
+        return;
+    va_start(ap, fmt);
+    int n = vsnprintf(q->tried + q->n_tried, room, fmt, ap);
+    va_end(ap);
+    if (n > 0 && (size_t)n < room)
+        q->n_tried += (size_t)n;
+    else
+        q->tried[q->n_tried] = 0; /* what does not fit is left out whole */
+}
+
+static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
+                     const struct ws_rollout_outcome *o)
+{
+    char where[40], what[40] = "worse";
+    if (!q->snap->explain)
+        return;
+    if (p->gpu < 0)
+        snprintf(where, sizeof(where), "hold till %.6g", p->hold);
+    else
+        snprintf(where, sizeof(where), "GPU %d x %d", p->gpu, p->n_sm);
+    if (o)
+        snprintf(what, sizeof(what), "%.3g late, %.5g mJ", o->missed, o->energy);
+    tell(q, "%s%s: %s", q->n_tried ? "; " : "", where, what);
+}
+
+static void try(struct alternatives *q, const struct ws_rollout_place *place)
+{
+    struct ws_rollout_outcome o, found = {INFINITY, 0};
+    for (unsigned rule = 0; rule < q->n_rules; rule++) {
+        struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS)};
+        if (q->p->roll.n_evaluated >= q->until)
+            break;
+        q->n_tries++;
+        if (ws_rollout_try(&q->p->roll, q->i, place, rule, &bound, q->until, &o)) {
+            q->outcome = found = o;
+            q->best = *place;
+        }
+    }
+    tell_try(q, place, isinf(found.missed) ? NULL : &found);
+}
+
+static void try_holds(struct alternatives *q)
+{
+    const struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_state *s = &r->state;
+    const struct ws_rollout_job *j = &s->ready[q->i];
+    double latest = j->deadline - r->shortest[j->task];
+    struct ws_rollout_place hold = {.gpu = -1,
+                                    .hold = r->n_releases ? r->releases[0].at : INFINITY};
+    for (int k = 0; k < s->n_runs; k++)
+        hold.hold = ws_lesser(hold.hold, s->runs[k].end);
+    if (isinf(hold.hold))
+        return;
+    double next = hold.hold;
+    try(q, &hold);
+    for (int k = 0, n = 0; k < r->n_releases && n < HOLDS_MAX && r->releases[k].at <= latest; k++)
+        if (r->releases[k].at > ws_greater(next, hold.hold)) {
+            hold.hold = r->releases[k].at;
+            try(q, &hold);
+            n++;
+        }
+    for (int k = 0; k < s->n_runs; k++)
+        if (s->runs[k].end > next && s->runs[k].end <= latest) {
+            hold.hold = s->runs[k].end;
+            try(q, &hold);
+        }
+}
+
+/* Other numbers of SMs on @gpu: all that are free, the fewest that are in time, and some between.
+ * @greedy_sms: tried before; 0: it is another GPU's. */
+static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
+{
+    struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
+    int most = ws_rollout_most(r, &r->state, j, gpu), least = most, greedy = -1;
+    struct ws_rollout_place p;
+    uint32_t tried = 0;
+    if (most < 0 || ws_rollout_is_double(r, &r->state, j, gpu) ||
+        !ws_rollout_place(r, &r->state, j, gpu, most, &p))
+        return;
+    while (least > 0 && ws_rollout_place(r, &r->state, j, gpu, least - 1, &p))
+        least--;
+    for (int i = least; i <= most; i++)
+        if (it->counts[i].n_sm == greedy_sms) {
+            greedy = i;
+            tried |= UINT32_C(1) << i;
+        }
+    int n = it->n_counts;
+    const int counts[] = {most,          least,
+                          n / 2 - 1,     3 * n / 4 - 1,
+                          n / 4 - 1,     (least + most) / 2,
+                          greedy - STEP, greedy < 0 ? -1 : greedy + STEP};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(counts); k++) {
+        int i = counts[k];
+        if (i < least || i > most || tried & UINT32_C(1) << i)
+            continue;
+        tried |= UINT32_C(1) << i;
+        if (ws_rollout_place(r, &r->state, j, gpu, i, &p))
+            try(q, &p);
+    }
+}
+
+/* @until: roll.n_evaluated at which the budget is spent. */
+static void search(struct alternatives *q, const uint64_t until[2])
+{
+    struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    ws_rollout_greedy(r, &r->state, j, &q->best);
+    if (q->best.gpu < 0)
+        return; /* nowhere in time now */
+    const struct ws_rollout_place greedy = q->best;
+    q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY};
+    q->until = until[1];
+    q->n_rules = 1;
+    try(q, &greedy);
+    if (isinf(q->outcome.missed))
+        return; /* no budget */
+    bool missed = q->outcome.missed > 0;
+    q->n_rules = missed ? _WS_ROLLOUT_RULE_N : 1;
+    q->until = until[missed];
+    if (missed)
+        try(q, &greedy);
+    if (missed || j->deadline < INFINITY)
+        try_holds(q);
+    for (int k = 0; k < q->p->sys->n_gpus; k++)
+        try_gpu(q, k, k == greedy.gpu ? greedy.n_sm : 0);
+}
+
+/* ---- decisions ---- */
+
+static struct ws_sm_set taken_sms(const struct ws_policy_snapshot *snap,
+                                  const struct ws_policy_decisions *all, size_t begin, int gpu)
+{
+    struct ws_sm_set taken = {0};
+    for (int i = 0; i < snap->gpus[gpu].n_slots; i++)
+        if (snap->gpus[gpu].slots[i].job >= 0)
+            ws_sm_set_join(&taken, &snap->gpus[gpu].slots[i].sms);
+    for (size_t i = begin; i < all->n; i++)
+        if (all->v[i].gpu == gpu)
+            ws_sm_set_join(&taken, &all->v[i].sms);
+    return taken;
+}
+
+/* On @n_sm SMs of @gpu that are free, also after the decisions from @begin on. */
+static struct ws_policy_decision *start(const struct lookahead *p,
+                                        const struct ws_policy_snapshot *snap,
+                                        struct ws_policy_decisions *ret, size_t begin, int job,
+                                        int gpu, int n_sm)
+{
+    struct ws_sm_set taken = taken_sms(snap, ret, begin, gpu), sms = {0};
+    ws_sm_set_take(&sms, &taken, (unsigned)p->sys->gpus[gpu].sm_limit, (unsigned)n_sm);
+    bool resume = snap->jobs[job].state == WS_JOB_PREEMPTED;
+    struct ws_policy_decision *d =
+        ws_policy_decide(ret, resume ? WS_DECIDE_RESUME : WS_DECIDE_START, job, gpu);
+    if (!d)
+        return NULL;
+    d->sms = sms;
+    d->n_sm = n_sm;
+    d->at = snap->now;
+    return d;
+}
+
+static int start_best(const struct alternatives *q, struct ws_policy_decisions *ret, size_t begin)
+{
+    const struct ws_rollout_place *b = &q->best;
+    struct ws_policy_decision *d =
+        start(q->p, q->snap, ret, begin, q->p->roll.state.ready[q->i].job, b->gpu, b->n_sm);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->gpu_start = b->gpu_start;
+    d->gpu_end = b->gpu_end;
+    d->end = b->end;
+    d->energy = b->energy;
+    ws_policy_explain(q->snap, d, "best of %d rollouts: %s", q->n_tries, q->tried);
+    return 0;
+}
+
+/* When to look at a job again that is not started now, if nothing happens before. */
+static double wake_time(const struct alternatives *q)
+{
+    const struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    double now = q->snap->now, latest = j->deadline - r->shortest[j->task];
+    if (!q->n_tries) /* it could not be started: it is late then, or something ends before */
+        return j->deadline;
+    if (q->best.hold > now)
+        return ws_lesser(q->best.hold, latest > now ? latest : INFINITY);
+    return latest > now && !isinf(latest) ? latest : now + SOON;
+}
+
+static int wait(const struct alternatives *q, struct ws_policy_decisions *ret)
+{
+    if (!q->snap->explain)
+        return 0;
+    struct ws_policy_decision *d =
+        ws_policy_decide(ret, WS_DECIDE_WAIT, q->p->roll.state.ready[q->i].job, -1);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    if (q->n_tries)
+        ws_policy_explain(q->snap, d, "best of %d rollouts: %s", q->n_tries, q->tried);
+    else
+        ws_policy_explain(q->snap, d, "no GPU has room for it now with which it is in time");
+    return 0;
+}
+
+static bool all_full(const struct ws_rollout *r)
+{
+    for (int k = 0; k < r->sys->n_gpus; k++)
+        if (r->state.gpus[k].n_slots > 0 && r->state.gpus[k].n_sm > 0)
+            return false;
+    return true;
+}
+
+static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *snap,
+                        struct ws_policy_decisions *ret, size_t begin)
+{
+    struct ws_rollout *roll = &p->roll;
+    const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(p->budget / ENERGY_SHARE),
+                               roll->n_evaluated + (uint64_t)p->budget};
+    double wake = INFINITY;
+    int r = 0;
+    for (int i = 0; !r && i < roll->state.n_ready && !all_full(roll);) {
+        struct alternatives q = {.p = p, .snap = snap, .i = i};
+        search(&q, until);
+        if (q.best.gpu < 0) {
+            wake = ws_lesser(wake, wake_time(&q));
+            r = wait(&q, ret);
+            i++;
+        } else {
+            r = start_best(&q, ret, begin);
+        }
+        ws_rollout_commit(roll, q.i, &q.best);
+    }
+    if (r || !(wake < INFINITY))
+        return r;
+    struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_TIMER, -1, -1);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->at = wake;
+    return 0;
+}
+
+static bool is_idle(const struct lookahead *p, const struct ws_policy_snapshot *snap,
+                    const struct ws_policy_decisions *all, size_t begin, int gpu)
+{
+    bool idle = snap->gpus[gpu].power == WS_GPU_ON && p->sys->gpus[gpu].sm_limit > 0 &&
+                !snap->gpus[gpu].n_running;
+    for (size_t i = begin; i < all->n; i++)
+        idle &= all->v[i].gpu != gpu;
+    return idle;
+}
+
+static int decide_unknown(struct lookahead *p, const struct ws_policy_snapshot *snap,
+                          struct ws_policy_decisions *ret, size_t begin)
+{
+    for (int i = 0, k = 0; i < snap->n_jobs && k < p->sys->n_gpus; i++) {
+        const struct ws_policy_job *j = &snap->jobs[i];
+        if (j->state == WS_JOB_RUNNING || !isinf(p->roll.shortest[j->task]))
+            continue;
+        while (k < p->sys->n_gpus && !is_idle(p, snap, ret, begin, k))
+            k++;
+        if (k == p->sys->n_gpus)
+            break;
+        struct ws_policy_decision *d = start(p, snap, ret, begin, i, k, p->sys->gpus[k].sm_limit);
+        if (!d)
+            return ws_raise(-ENOMEM);
+        ws_policy_explain(snap, d, "its time is known on no GPU: alone on one that is idle");
+    }
+    return 0;
+}
+
+static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot *snap,
+                      const struct ws_policy_event *event, struct ws_policy_decisions *ret)
+{
+    struct lookahead *p = lookahead_of(policy);
+    size_t begin = ret->n;
+    (void)event;
+    note_releases(p, snap);
+    int r = ws_rollout_load(&p->roll, snap);
+    if (!r && p->roll.state.n_ready && !all_full(&p->roll)) {
+        foresee(p, snap->now);
+        r = decide_known(p, snap, ret, begin);
+    }
+    return r ? r : decide_unknown(p, snap, ret, begin);
+}
+
+const struct ws_policy_ops ws_policy_wattshare = {
+    .name = "wattshare",
+    .summary = "looks ahead: the fewest missed deadlines, then the least energy (our own)",
+    .options = options_table,
+    .make = make_own,
+    .free = free_own,
+    .prepare = prepare_own,
+    .decide = decide_own,
+};

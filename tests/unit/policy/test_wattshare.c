@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Policy wattshare: what the greedy rule takes, what looking ahead changes about it, when a job
+ * waits and until when, what is known of releases, and that every decision can be carried out.
+ * Numbers by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "policy/policy.h"
+#include "policy/rollout.h"
+
+enum { SMS = 8, GPUS = 3, TASKS = 6, JOBS = 24, SLOTS = 3 };
+#define NOW 100.0
+/* A busy SM takes 3 W, an idle one 0.5 W, so that a GPU with 8 idle SMs takes 4 W. */
+struct world {
+    struct ws_policy_gpu_type types[2];
+    struct ws_policy_gpu gpus[GPUS];
+    double wcet[TASKS][SMS];
+    struct ws_policy_cost costs[TASKS][2];
+    struct ws_policy_task tasks[TASKS];
+    struct ws_policy_system sys;
+    struct ws_policy_run runs[GPUS * SLOTS];
+    struct ws_policy_gpu_state states[GPUS];
+    struct ws_policy_job jobs[JOBS];
+    struct ws_policy_snapshot snap;
+    struct ws_policy_decisions d;
+    const struct ws_policy_ops *ops;
+    struct ws_policy *p;
+    char error[200];
+};
+
+/* A kernel that takes @ms on all SMs of a GPU, and longer in proportion on fewer. */
+static void set_task(struct world *w, int i, double ms, double period, double deadline)
+{
+    for (int m = 1; m <= SMS; m++)
+        w->wcet[i][m - 1] = ms * SMS / m;
+    for (int t = 0; t < 2; t++)
+        w->costs[i][t] =
+            (struct ws_policy_cost){.n_sm = SMS, .wcet = w->wcet[i], .dyn_w_per_sm = 3};
+    w->tasks[i] = (struct ws_policy_task){.id = 10 + i,
+                                          .name = "k",
+                                          .period = period,
+                                          .deadline = deadline,
+                                          .weight = 1,
+                                          .cost = w->costs[i]};
+}
+
+static void add_job(struct world *w, int task, enum ws_job_state state, double deadline)
+{
+    int n = w->snap.n_jobs++;
+    w->jobs[n] = (struct ws_policy_job){.id = (uint64_t)n + 1,
+                                        .seq = (uint64_t)n + 1,
+                                        .task = task,
+                                        .state = state,
+                                        .release = w->snap.now,
+                                        .deadline = deadline,
+                                        .gpu = -1};
+}
+
+/* A job of @task runs on @n_sm SMs of @gpu from @first on for @ms more. */
+static void add_run(struct world *w, int task, int gpu, int slot, unsigned first, int n_sm,
+                    double ms)
+{
+    add_job(w, task, WS_JOB_RUNNING, INFINITY);
+    w->jobs[w->snap.n_jobs - 1].gpu = gpu;
+    struct ws_policy_run *r = &w->runs[gpu * SLOTS + slot];
+    *r = (struct ws_policy_run){.job = w->snap.n_jobs - 1,
+                                .task = task,
+                                .n_sm = n_sm,
+                                .gpu_end = w->snap.now + ms,
+                                .end = w->snap.now + ms};
+    for (int i = 0; i < n_sm; i++)
+        ws_sm_set_add(&r->sms, first + (unsigned)i);
+    w->states[gpu].n_running++;
+}
+
+static void make_world(struct world *w, int n_gpus)
+{
+    memset(w, 0, sizeof(*w));
+    for (int t = 0; t < 2; t++)
+        w->types[t] = (struct ws_policy_gpu_type){.name = t ? "y" : "x",
+                                                  .n_sm = SMS,
+                                                  .static_w = 10,
+                                                  .idle_w_per_sm = 0.5,
+                                                  .switch_ms = 0.125,
+                                                  .update_ms = 0.125};
+    for (int k = 0; k < GPUS; k++) {
+        w->gpus[k] = (struct ws_policy_gpu){.sm_limit = SMS, .n_slots = 2, .server = -1};
+        w->states[k] = (struct ws_policy_gpu_state){.slots = &w->runs[k * SLOTS], .n_slots = 2};
+    }
+    for (int i = 0; i < GPUS * SLOTS; i++)
+        w->runs[i] = (struct ws_policy_run){.job = -1, .task = -1};
+    for (int i = 0; i < TASKS; i++)
+        set_task(w, i, 1, 0, 0);
+    w->sys = (struct ws_policy_system){.types = w->types,
+                                       .gpus = w->gpus,
+                                       .tasks = w->tasks,
+                                       .n_types = 1,
+                                       .n_gpus = n_gpus,
+                                       .n_tasks = 2};
+    w->snap = (struct ws_policy_snapshot){
+        .system = &w->sys, .now = NOW, .gpus = w->states, .jobs = w->jobs};
+    w->ops = ws_policy_find("wattshare");
+}
+
+static int prepare(struct world *w)
+{
+    return w->ops->prepare(w->p, &w->sys, w->error, sizeof(w->error));
+}
+
+static void make_policy(struct world *w, const char *option)
+{
+    const char *const options[] = {option, NULL};
+    assert_int_equal(w->ops->make(&w->p, options, w->error, sizeof(w->error)), 0);
+    assert_int_equal(prepare(w), 0);
+}
+
+static void decide(struct world *w)
+{
+    struct ws_policy_event e = {.kind = WS_EVENT_ARRIVAL, .job = -1, .task = -1, .gpu = -1};
+    w->d.n = 0;
+    assert_int_equal(w->ops->decide(w->p, &w->snap, &e, &w->d), 0);
+}
+
+static const struct ws_policy_decision *find(const struct world *w, enum ws_decision_kind kind,
+                                             int job)
+{
+    for (size_t i = 0; i < w->d.n; i++)
+        if (w->d.v[i].kind == kind && (job < 0 || w->d.v[i].job == job))
+            return &w->d.v[i];
+    return NULL;
+}
+
+static void assert_starts(const struct world *w, int job, int gpu, int n_sm)
+{
+    const struct ws_policy_decision *d = find(w, WS_DECIDE_START, job);
+    assert_non_null(d);
+    assert_int_equal(d->gpu, gpu);
+    assert_int_equal(d->n_sm, n_sm);
+}
+
+static void assert_timer(const struct world *w, double at)
+{
+    const struct ws_policy_decision *d = find(w, WS_DECIDE_TIMER, -1);
+    assert_non_null(d);
+    assert_float_equal(d->at, at, 1e-9);
+}
+
+static void unmake(struct world *w)
+{
+    w->ops->free(w->p);
+    ws_policy_decisions_deinit(&w->d);
+}
+
+/* ---- the greedy rule ---- */
+
+static void test_fewest_joules(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 2);
+    make_policy(&w, NULL);
+    add_job(&w, 0, WS_JOB_WAITING, INFINITY);
+    decide(&w); /* 20 mJ by its SMs whatever their number, and 4 W until its end */
+    assert_starts(&w, 0, 0, SMS);
+    assert_float_equal(find(&w, WS_DECIDE_START, 0)->energy, 24, 1e-9);
+    assert_float_equal(find(&w, WS_DECIDE_START, 0)->end, NOW + 1, 1e-9);
+    /* GPU 1 is awake for longer than the job takes there. */
+    add_run(&w, 1, 1, 0, 0, 4, 5);
+    decide(&w);
+    assert_starts(&w, 0, 1, 4);
+    assert_float_equal(find(&w, WS_DECIDE_START, 0)->energy, 20, 1e-9);
+    /* A deadline that only more SMs keep. */
+    w.jobs[0].deadline = NOW + 1.5;
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+}
+
+static void test_earliest_deadline_first(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    make_policy(&w, NULL);
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 50);
+    add_job(&w, 1, WS_JOB_WAITING, NOW + 1);
+    decide(&w);
+    assert_starts(&w, 1, 0, SMS);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    unmake(&w);
+}
+
+/* ---- looking ahead ---- */
+
+/* Job 0 takes 10 ms on all SMs of the only GPU. A job of task 1 is to come in 1 ms, which needs 4
+ * SMs to be in time. */
+static void make_threat(struct world *w, double deadline, double threat, const char *option)
+{
+    make_world(w, 1);
+    set_task(w, 0, 10, 0, 100);
+    set_task(w, 1, 1, 50, threat);
+    w->tasks[1].offset = NOW + 1;
+    make_policy(w, option);
+    add_job(w, 0, WS_JOB_WAITING, deadline);
+}
+
+static void test_waits_for_one_that_would_miss(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, NOW + 100, 2, NULL);
+    decide(&w); /* 264 mJ; 300 mJ if it starts on 4 SMs now */
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 1);
+    unmake(&w);
+    make_threat(&w, NOW + 100, 2, "budget=0");
+    decide(&w); /* the greedy place is there without any budget */
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+    make_threat(&w, NOW + 100, 2, "horizon=0");
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+}
+
+static void test_makes_room_where_it_cannot_wait(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, NOW + 13, 2, NULL);
+    w.tasks[1].offset = NOW + 5;
+    for (int m = 4; m < SMS; m++)
+        w.wcet[0][m - 1] = 12;
+    w.costs[0][0].dyn_w_per_sm = 0.6; /* so that all SMs take the least energy */
+    w.ops->free(w.p);
+    make_policy(&w, NULL);
+    decide(&w); /* behind the other one it would end at NOW + 16 */
+    assert_starts(&w, 0, 0, 4);
+    unmake(&w);
+}
+
+static void test_waits_without_deadline_only_for_one_that_would_miss(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, INFINITY, 40, NULL);
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+    make_threat(&w, INFINITY, 2, NULL);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 1);
+    unmake(&w);
+}
+
+/* On the two SMs that are free it takes 32 mJ, and 24 mJ on all of them in 1 ms. */
+static void test_waits_for_energy_only_with_a_deadline(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    make_policy(&w, NULL);
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 50);
+    add_run(&w, 1, 0, 0, 0, 6, 1);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 1);
+    w.jobs[0].deadline = INFINITY;
+    decide(&w);
+    assert_starts(&w, 0, 0, 2);
+    unmake(&w);
+}
+
+/* It would be late everywhere. After its deadline it is one without. */
+static void test_late_everywhere(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 2);
+    make_policy(&w, NULL);
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 0.5);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 0.5);
+    w.snap.now = NOW + 0.5;
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+}
+
+/* ---- what is to come ---- */
+
+/* The release that was seen says when the next one comes, also after the tasks have changed. */
+static void test_releases_are_remembered(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, NOW + 100, 2, NULL);
+    w.tasks[1].offset = 0;
+    w.ops->free(w.p);
+    make_policy(&w, NULL);
+    decide(&w); /* the first release was due long ago */
+    assert_starts(&w, 0, 0, SMS);
+    w.snap.n_jobs = 0;
+    w.snap.now = NOW + 1;
+    add_job(&w, 1, WS_JOB_WAITING, NOW + 3);
+    decide(&w);
+    struct ws_policy_task moved = w.tasks[1];
+    w.tasks[1] = w.tasks[0];
+    w.tasks[0] = moved;
+    w.tasks[2].id = 77;
+    w.sys.n_tasks = 3;
+    prepare(&w);
+    w.snap.n_jobs = 0;
+    w.snap.now = NOW + 50;
+    add_job(&w, 1, WS_JOB_WAITING, NOW + 150);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 51);
+    unmake(&w);
+}
+
+static void test_overdue_releases(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, NOW + 100, 2, NULL);
+    w.snap.now = NOW + 11; /* it may come at any moment; job 0 can wait until its latest start */
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 90);
+    w.jobs[0].deadline = INFINITY;
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, NOW + 12);
+    w.snap.now = NOW + 52; /* a period later it is not expected any more */
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    unmake(&w);
+}
+
+static void test_releases_are_capped(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {0};
+    make_world(&w, 1);
+    set_task(&w, 0, 1, 0.25, 1);
+    set_task(&w, 1, 1, 10, 10);
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
+    ws_rollout_foresee(&r, (const double[]){NOW + 0.125, NOW + 5}, 1000, 10);
+    assert_int_equal(r.n_releases, WS_ROLLOUT_RELEASES_MAX);
+    assert_int_equal(r.releases[20].task, 1);
+    for (int i = 1; i < r.n_releases; i++)
+        assert_true(r.releases[i].at > r.releases[i - 1].at);
+    assert_float_equal(r.releases[20].weight, exp(-0.5), 1e-9);
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 5}, 11, 10);
+    assert_int_equal(r.n_releases, 2 - 1);
+    ws_rollout_deinit(&r);
+}
+
+/* ---- a rollout ---- */
+
+static void test_outcome(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {0};
+    struct ws_rollout_place p;
+    struct ws_rollout_outcome o, all = {INFINITY, INFINITY};
+    make_world(&w, 1);
+    set_task(&w, 0, 10, 0, 100);
+    set_task(&w, 1, 1, 50, 2);
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 100);
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, 20, 1e12);
+    assert_true(ws_rollout_place(&r, &r.state, r.state.ready, 0, SMS - 1, &p));
+    assert_true(ws_rollout_try(&r, 0, &p, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_float_equal(o.missed, 1, 1e-6); /* the one that is to come; it takes nothing then */
+    assert_float_equal(o.energy, 240, 1e-6);
+    struct ws_rollout_place hold = {.gpu = -1, .hold = NOW + 1};
+    assert_true(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_float_equal(o.missed, 0, 1e-6);
+    assert_float_equal(o.energy, 264, 1e-6);
+    struct ws_rollout_outcome bound = o;
+    assert_false(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &bound, UINT64_MAX, &o));
+    assert_false(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, r.n_evaluated + 3, &o));
+    /* Never started: it has missed. */
+    hold.hold = INFINITY;
+    assert_true(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_float_equal(o.missed, 1, 1e-6);
+    assert_float_equal(o.energy, 24, 1e-6);
+    ws_rollout_deinit(&r);
+}
+
+/* ---- other jobs ---- */
+
+static void test_unknown_cost_runs_alone(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 2);
+    make_policy(&w, NULL);
+    w.costs[1][0].n_sm = 0;
+    assert_int_equal(prepare(&w), WS_POLICY_E_COST);
+    assert_non_null(strstr(w.error, "task 11"));
+    add_run(&w, 0, 0, 0, 0, 2, 5);
+    add_job(&w, 1, WS_JOB_WAITING, NOW + 9);
+    add_job(&w, 1, WS_JOB_WAITING, NOW + 9);
+    decide(&w);
+    assert_starts(&w, 1, 1, SMS);
+    assert_int_equal(find(&w, WS_DECIDE_START, 1)->sms.n, SMS);
+    assert_null(find(&w, WS_DECIDE_START, 2)); /* no other GPU is idle */
+    unmake(&w);
+}
+
+static void test_preempted_job_resumes(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    make_policy(&w, NULL);
+    add_job(&w, 0, WS_JOB_PREEMPTED, NOW + 9);
+    w.jobs[0].done = 0.5;
+    decide(&w);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_RESUME, 0);
+    assert_non_null(d);
+    assert_float_equal(d->end, NOW + 0.25 + 0.5, 1e-9);
+    unmake(&w);
+}
+
+static void test_explains(void **state)
+{
+    (void)state;
+    struct world w;
+    make_threat(&w, NOW + 100, 2, NULL);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_WAIT, 0));
+    w.snap.explain = true;
+    decide(&w);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_WAIT, 0);
+    assert_non_null(d);
+    assert_non_null(strstr(d->why, "rollouts: GPU 0 x 8: 0.913 late, 240 mJ; "));
+    assert_non_null(strstr(d->why, "; hold till 101: 0 late, 26"));
+    unmake(&w);
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    struct world w;
+    const char *const wrong[][2] = {{"horizon=-1", NULL}, {"budget=x", NULL}, {"depth=3", NULL}};
+    make_world(&w, 1);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(wrong); i++)
+        assert_int_equal(w.ops->make(&w.p, wrong[i], w.error, sizeof(w.error)), WS_POLICY_E_OPTION);
+}
+
+static void test_without_memory(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    make_policy(&w, NULL);
+    for (uint64_t n = 1; n <= 5; n++) {
+        ws_alloc_fail_after(n);
+        assert_int_equal(prepare(&w), -ENOMEM);
+    }
+    ws_alloc_fail_after(0);
+    assert_int_equal(prepare(&w), 0);
+    unmake(&w);
+}
+
+/* ---- any state ---- */
+
+static unsigned draw(uint64_t *seed, unsigned n)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(*seed >> 33) % n;
+}
+
+static void make_any(struct world *w, uint64_t *seed)
+{
+    make_world(w, 1 + (int)draw(seed, GPUS));
+    w->sys.n_types = 2;
+    w->sys.n_tasks = 1 + (int)draw(seed, TASKS);
+    for (int i = 0; i < w->sys.n_tasks; i++) {
+        set_task(w, i, 1 + draw(seed, 10), draw(seed, 4) ? 5 + draw(seed, 30) : 0,
+                 draw(seed, 4) ? 2 + draw(seed, 40) : 0);
+        w->tasks[i].offset = draw(seed, 120);
+        for (int t = 0; t < 2; t++)
+            w->costs[i][t].n_sm = draw(seed, 8) ? 1 + (int)draw(seed, SMS) : 0;
+    }
+    for (int k = 0; k < w->sys.n_gpus; k++) {
+        w->gpus[k].type = (int)draw(seed, 2);
+        w->gpus[k].sm_limit = 1 + (int)draw(seed, SMS);
+        w->gpus[k].n_slots = w->states[k].n_slots = 1 + (int)draw(seed, SLOTS);
+        w->states[k].power = draw(seed, 8) ? WS_GPU_ON : WS_GPU_OFF;
+        for (int s = 0, first = 0; s < w->gpus[k].n_slots; s++) {
+            int m = 1 + (int)draw(seed, 4);
+            if (draw(seed, 2) || first + m > w->gpus[k].sm_limit)
+                continue;
+            add_run(w, (int)draw(seed, (unsigned)w->sys.n_tasks), k, s, (unsigned)first, m,
+                    draw(seed, 9));
+            first += m;
+        }
+    }
+    for (unsigned n = draw(seed, 9); n > 0; n--)
+        add_job(w, (int)draw(seed, (unsigned)w->sys.n_tasks),
+                draw(seed, 6) ? WS_JOB_WAITING : WS_JOB_PREEMPTED,
+                draw(seed, 4) ? NOW - 1 + draw(seed, 40) : INFINITY);
+}
+
+static void check_starts(const struct world *w)
+{
+    bool begun[JOBS] = {0};
+    int n[GPUS] = {0};
+    struct ws_sm_set taken[GPUS] = {0};
+    for (int i = 0; i < GPUS * SLOTS; i++)
+        if (w->runs[i].job >= 0) {
+            ws_sm_set_join(&taken[i / SLOTS], &w->runs[i].sms);
+            n[i / SLOTS]++;
+        }
+    for (size_t i = 0; i < w->d.n; i++) {
+        const struct ws_policy_decision *d = &w->d.v[i];
+        if (d->kind == WS_DECIDE_TIMER)
+            assert_true(d->at > w->snap.now && d->at < INFINITY);
+        if (d->kind != WS_DECIDE_START && d->kind != WS_DECIDE_RESUME)
+            continue;
+        assert_in_range(d->gpu, 0, w->sys.n_gpus - 1);
+        assert_false(begun[d->job]);
+        begun[d->job] = true;
+        assert_int_equal(w->jobs[d->job].state,
+                         d->kind == WS_DECIDE_START ? WS_JOB_WAITING : WS_JOB_PREEMPTED);
+        assert_int_equal(d->sms.n, d->n_sm);
+        assert_false(ws_sm_set_meet(&d->sms, &taken[d->gpu]));
+        ws_sm_set_join(&taken[d->gpu], &d->sms);
+        assert_true((int)taken[d->gpu].n <= w->gpus[d->gpu].sm_limit);
+        assert_true(++n[d->gpu] <= w->gpus[d->gpu].n_slots);
+        assert_int_equal(w->states[d->gpu].power, WS_GPU_ON);
+    }
+}
+
+/* Where nothing runs, a job that waits must be looked at again at some time. */
+static void check_nobody_is_forgotten(const struct world *w)
+{
+    bool waits = false;
+    for (int i = 0; i < w->snap.n_jobs; i++) {
+        waits |= w->jobs[i].state != WS_JOB_RUNNING;
+        if (w->jobs[i].state == WS_JOB_RUNNING)
+            return;
+    }
+    for (int k = 0; k < w->sys.n_gpus; k++)
+        if (w->states[k].power == WS_GPU_OFF)
+            return;
+    if (waits)
+        assert_true(find(w, WS_DECIDE_START, -1) || find(w, WS_DECIDE_RESUME, -1) ||
+                    find(w, WS_DECIDE_TIMER, -1));
+}
+
+static void test_any_state(void **state)
+{
+    (void)state;
+    static struct world w;
+    for (uint64_t i = 1; i <= 20000; i++) {
+        uint64_t seed = i;
+        make_any(&w, &seed);
+        assert_int_equal(w.ops->make(&w.p, NULL, w.error, sizeof(w.error)), 0);
+        assert_true(prepare(&w) >= 0);
+        decide(&w);
+        check_starts(&w);
+        check_nobody_is_forgotten(&w);
+        struct ws_policy_decisions first = w.d;
+        w.d = WS_POLICY_DECISIONS_NULL;
+        decide(&w);
+        assert_int_equal(w.d.n, first.n);
+        for (size_t k = 0; k < first.n; k++) {
+            assert_int_equal(w.d.v[k].kind, first.v[k].kind);
+            assert_int_equal(w.d.v[k].job, first.v[k].job);
+            assert_int_equal(w.d.v[k].gpu, first.v[k].gpu);
+            assert_int_equal(w.d.v[k].n_sm, first.v[k].n_sm);
+        }
+        ws_policy_decisions_deinit(&first);
+        unmake(&w);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fewest_joules),
+        cmocka_unit_test(test_earliest_deadline_first),
+        cmocka_unit_test(test_waits_for_one_that_would_miss),
+        cmocka_unit_test(test_makes_room_where_it_cannot_wait),
+        cmocka_unit_test(test_waits_without_deadline_only_for_one_that_would_miss),
+        cmocka_unit_test(test_waits_for_energy_only_with_a_deadline),
+        cmocka_unit_test(test_late_everywhere),
+        cmocka_unit_test(test_releases_are_remembered),
+        cmocka_unit_test(test_overdue_releases),
+        cmocka_unit_test(test_releases_are_capped),
+        cmocka_unit_test(test_outcome),
+        cmocka_unit_test(test_unknown_cost_runs_alone),
+        cmocka_unit_test(test_preempted_job_resumes),
+        cmocka_unit_test(test_explains),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_any_state),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
