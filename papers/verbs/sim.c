@@ -31,8 +31,10 @@ struct sim_column {
 struct sim_verb {
     char *policies[MAX_POLICIES];
     int n_policies;
-    const char *options[MAX_OPTIONS + 1];
+    const char *options[MAX_OPTIONS + 1]; /* as given */
     int n_options;
+    /* of each policy: those that it has; none: NULL at once */
+    const char *policy_options[MAX_POLICIES][MAX_OPTIONS + 1];
     struct ws_gpus gpus;
     struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
     bool gpus_given, compat, copies_asis, json, list;
@@ -82,7 +84,7 @@ static char *work(void *arg, struct ws_json_line *l)
     int r = 0;
     for (int i = 0; i < s->n_policies && !r; i++) {
         struct ws_sim_run run = {.policy = s->policies[i],
-                                 .options = s->n_options ? s->options : NULL,
+                                 .options = *s->policy_options[i] ? s->policy_options[i] : NULL,
                                  .gpus = s->gpus_given ? &s->gpus : NULL,
                                  .duration_ms = s->duration_s * 1000,
                                  .compat = s->compat,
@@ -195,59 +197,111 @@ static int print_table(const struct sim_verb *s)
 
 /* ---- arguments ---- */
 
+static bool is_known(const char *policy)
+{
+    for (size_t i = 0; i < WS_ARRAY_SIZE(kinds); i++)
+        if (kinds[i]->knows(policy))
+            return true;
+    return false;
+}
+
+/* What --policy takes. */
 static int list(void)
 {
     static const char *const heads[] = {"policy", "what it does", NULL};
+    /* Of the simulator alone: policy/ has them as options of fifo. */
+    static const char *const locks[][2] = {
+        {"mpcp", "one lock for the GPU, waiters by priority"},
+        {"fmlp+", "one lock for the GPU, waiters in order of arrival"}};
     struct ws_table t;
     size_t n;
     const struct ws_policy_ops *const *all = ws_policy_all(&n);
     ws_table_init(&t, heads);
-    for (size_t i = 0; i < n; i++) {
-        ws_table_add(&t, "%s", all[i]->name);
-        ws_table_add(&t, "%s", all[i]->summary);
+    for (size_t i = 0; i < n; i++)
+        if (is_known(all[i]->name)) {
+            ws_table_add(&t, "%s", all[i]->name);
+            ws_table_add(&t, "%s", all[i]->summary);
+        }
+    for (size_t i = 0; i < WS_ARRAY_SIZE(locks); i++) {
+        ws_table_add(&t, "%s", locks[i][0]);
+        ws_table_add(&t, "%s", locks[i][1]);
     }
     int r = ws_table_print(&t, stdout);
     ws_table_deinit(&t);
     for (size_t i = 0; i < n; i++)
-        for (const struct ws_policy_option *o = all[i]->options; o && o->name; o++)
+        for (const struct ws_policy_option *o = all[i]->options;
+             is_known(all[i]->name) && o && o->name; o++)
             printf("%s --option %s=%s  %s\n", all[i]->name, o->name, o->fallback, o->help);
     return r ? 1 : 0;
 }
 
-/* Names, all known, each once, with options that each takes. */
+static bool has_option(const struct ws_policy_ops *ops, const char *text)
+{
+    const char *const one[] = {text, NULL};
+    char error[256];
+    return ops && !ws_policy_options_check(ops->options, one, error, sizeof(error));
+}
+
+/* Gives policy @i the options that it has, and looks whether they are right. */
+static int give_options(struct sim_verb *s, int i)
+{
+    const struct ws_policy_ops *ops = ws_policy_find(s->policies[i]);
+    struct ws_policy *made = NULL;
+    char error[256];
+    int n = 0;
+    for (int k = 0; k < s->n_options; k++)
+        if (has_option(ops, s->options[k]))
+            s->policy_options[i][n++] = s->options[k];
+    if (!ops)
+        return 0;
+    int r = ops->make(&made, s->policy_options[i], error, sizeof(error));
+    if (r)
+        ws_cli_error("--option for %s: %s", s->policies[i], error);
+    ops->free(made);
+    return r ? -EINVAL : 0;
+}
+
+/* Each option must be one of some policy that was named. */
+static int check_options(const struct sim_verb *s)
+{
+    for (int k = 0; k < s->n_options; k++) {
+        bool taken = false;
+        for (int i = 0; i < s->n_policies; i++)
+            taken |= has_option(ws_policy_find(s->policies[i]), s->options[k]);
+        if (!taken) {
+            ws_cli_error("--option: none of the policies has an option '%s'; see wattshare sim "
+                         "--list",
+                         s->options[k]);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 static int read_policies(struct sim_verb *s, const char *text)
 {
-    char *copy = ws_strdup(text), *save = NULL, error[256];
+    char *copy = ws_strdup(text), *save = NULL;
     int r = copy ? 0 : -ENOMEM;
     for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p && !r;
          p = strtok_r(NULL, ",", &save)) {
-        bool known = false;
-        for (size_t i = 0; i < WS_ARRAY_SIZE(kinds); i++)
-            known |= kinds[i]->knows(p);
-        const struct ws_policy_ops *ops = ws_policy_find(p);
-        struct ws_policy *made = NULL;
-        if (!known) {
+        if (!is_known(p)) {
             ws_cli_error("no policy '%s'; see wattshare sim --list", p);
             r = -EINVAL;
         } else if (s->n_policies == MAX_POLICIES) {
             ws_cli_error("--policy: more than %d", MAX_POLICIES);
             r = -EINVAL;
-        } else if (ops &&
-                   ops->make(&made, s->n_options ? s->options : NULL, error, sizeof(error))) {
-            ws_cli_error("--option for %s: %s", p, error);
-            r = -EINVAL;
         } else if (!(s->policies[s->n_policies++] = ws_strdup(p))) {
             r = -ENOMEM;
+        } else {
+            r = give_options(s, s->n_policies - 1);
         }
-        if (ops && made)
-            ops->free(made);
     }
     free(copy);
     if (!r && !s->n_policies) {
         ws_cli_error("--policy needs a name; wattshare sim --list names the policies");
         r = -EINVAL;
     }
-    return r;
+    return r ? r : check_options(s);
 }
 
 static int read_gpus(struct sim_verb *s, const char *text)
@@ -306,7 +360,8 @@ static const struct ws_option options[] = {
     {"copies-asis", NULL,
      "Copies out of a T400 take as long as copies in, which is a slip of that simulator.",
      WS_FLAG(struct sim_verb, copies_asis)},
-    {"option", "NAME=VALUE", "An option of the policy.", WS_PARSE(add_option), .repeats = true},
+    {"option", "NAME=VALUE", "An option of each of the policies that has it.", WS_PARSE(add_option),
+     .repeats = true},
     {"trace", "OUT",
      "Write what happens on one line under the first policy as a Chrome trace, for "
      "https://ui.perfetto.dev.",

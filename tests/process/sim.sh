@@ -48,7 +48,8 @@ expect 1 'no task sets' $w sim --policy lcf /dev/null
 expect 1 'No such file' $w sim --policy lcf "$tmp/nothing"
 expect 2 "no policy 'fastest'" $w sim --policy fastest "$tmp/one"
 expect 2 'policy is missing' $w sim "$tmp/one"
-expect 2 'no option' $w sim --policy lcf --option variant=asis "$tmp/one"
+expect 2 "none of the policies has an option 'variant=asis'" $w sim --policy lcf --option variant=asis "$tmp/one"
+expect 0 '"lcf":{"released"' $w sim --policy sbeet-mg,lcf --gpus rtx3070@6,t400 --compat --copies-asis --option variant=asis --json "$tmp/one"
 expect 2 'clean, asis or paper' $w sim --policy sbeet-mg --option variant=x "$tmp/one"
 expect 2 '--duration' $w sim --policy lcf --duration 0 "$tmp/one"
 expect 2 'is not a measured GPU' $w sim --policy lcf --gpus titan "$tmp/one"
@@ -60,3 +61,8 @@ expect 2 "no policy 'edl'" $w sim --policy edl "$tmp/one"
 expect 1 'cannot run task sets of this kind' $w sim --policy gcaps "$tmp/one"
 expect 2 'expected 0.09 to 2.85' $w gen --paper sbeet --u 9
 expect 0 'sbeet-mg' $w sim --list
+! grep -q '^edl ' "$tmp/out" || fail "--list names edl, which --policy does not take"
+# --policy takes what --list names, and nothing else.
+for p in $(sed '/ --option /d; 1d; s/ .*//' "$tmp/out") wattshare fmlp+; do
+    expect 1 'no task sets' $w sim --policy "$p" /dev/null
+done
