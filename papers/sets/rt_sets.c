@@ -163,6 +163,18 @@ static size_t count_items(const struct ws_json_at *tasks, size_t n_tasks, const 
     return n;
 }
 
+/* @n parts make up @total, but for rounding to 0.01 ms. */
+static void check_parts(const struct ws_json_at *at, const char *key, const char *of, int64_t sum,
+                        int64_t total, size_t n)
+{
+    char path[128];
+    if (at->line->bad || sum <= total + (int64_t)n * WS_GCAPS_UNITS_PER_MS / 100)
+        return;
+    snprintf(path, sizeof(path), "%s%s%s", at->path, *key ? "." : "", key);
+    ws_json_bad(at->line, path, "its parts are %g ms together, more than %s, %g ms",
+                (double)sum / WS_GCAPS_UNITS_PER_MS, of, (double)total / WS_GCAPS_UNITS_PER_MS);
+}
+
 static void read_gcaps_segments(const struct ws_json_at *at, struct ws_rta_set *s,
                                 struct ws_rta_task *t, int *n_segments)
 {
@@ -181,6 +193,7 @@ static void read_gcaps_segments(const struct ws_json_at *at, struct ws_rta_set *
             struct ws_json_at value = ws_json_item(&item, j);
             v[j] = ws_json_scaled_value(&value, WS_GCAPS_UNITS_PER_MS, MS_MAX);
         }
+        check_parts(&item, "", "G", v[1] + v[2], v[0], 1);
         s->segments[(*n_segments)++] = (struct ws_rta_segment){v[0], v[1], v[2]};
         t->n_segments++;
         sum += v[0];
@@ -188,6 +201,7 @@ static void read_gcaps_segments(const struct ws_json_at *at, struct ws_rta_set *
         t->ge += v[2];
     }
     t->g = read_units(at, "G", false, sum);
+    check_parts(at, "ges", "G", WS_MAX(sum, t->gm + t->ge), t->g, n);
     if (!list.o && t->g > 0) {
         char path[128];
         snprintf(path, sizeof(path), "%s.ges", at->path);
@@ -200,13 +214,16 @@ static void read_cpu_segments(const struct ws_json_at *at, struct ws_rta_set *s,
 {
     struct ws_json_at list = ws_json_get(at, "ces", true);
     size_t n = list.o ? ws_json_length(&list, WS_RTA_SEGMENTS_MAX) : 0;
+    int64_t sum = 0;
     t->first_cpu_segment = *n_cpu_segments;
     t->n_cpu_segments = (int)n;
     for (size_t k = 0; k < n; k++) {
         struct ws_json_at value = ws_json_item(&list, k);
-        s->cpu_segments[(*n_cpu_segments)++] =
-            ws_json_scaled_value(&value, WS_GCAPS_UNITS_PER_MS, MS_MAX);
+        int64_t part = ws_json_scaled_value(&value, WS_GCAPS_UNITS_PER_MS, MS_MAX);
+        s->cpu_segments[(*n_cpu_segments)++] = part;
+        sum += part;
     }
+    check_parts(at, "ces", "C", sum, t->c, n);
 }
 
 static int read_gcaps(const struct ws_json_at *root, struct ws_rt_set *ret)
@@ -339,6 +356,11 @@ int ws_rt_set_read_at(const struct ws_json_at *at, struct ws_rt_set *ret)
     int r = stgm ? read_stgm(at, ret) : read_gcaps(at, ret);
     if (r || l->bad)
         return r;
+    for (size_t i = n; i-- > 0;) {
+        struct ws_json_at task = ws_json_item(&tasks, i);
+        if (ws_json_scaled(&task, "jitter", WS_GCAPS_UNITS_PER_MS, INT64_MAX, false, 0) > 0)
+            ret->jittered = (int)i + 1;
+    }
     int task;
     const char *wrong = ret->kind == WS_RT_STGM ? ws_stgm_set_check(&ret->stgm, &task)
                                                 : ws_rta_set_check(&ret->gcaps, &task);
@@ -348,6 +370,15 @@ int ws_rt_set_read_at(const struct ws_json_at *at, struct ws_rt_set *ret)
     if (wrong)
         ws_json_bad(l, path, "%s", wrong);
     return 0;
+}
+
+void ws_rt_set_refuse_jitter(struct ws_json_line *l, const struct ws_rt_set *s)
+{
+    char path[40];
+    if (l->bad || !s->jittered)
+        return;
+    snprintf(path, sizeof(path), "tasks[%d].jitter", s->jittered - 1);
+    ws_json_bad(l, path, "the bounds are for jobs that are ready when they are released");
 }
 
 int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret)

@@ -6,9 +6,12 @@
  *
  * GCAPS: overheads_ms {L, theta, epsilon} (1, 0.2, 1), ncpu (what the tasks need), tasks [{T, D
  * (T), C, G (sum of ges), ges [[G, Gm, Ge]…], ces [C…], cpu, prio (falling), be (prio < 0)}…],
- * best-effort ones last. STGM: ncpu, nsm, tasks [{T, D (T), C, theta (1), prio (falling), segs
- * [{mhd, e, mdh, prof}…]}…]; e is the kernel's time on all SMs of a profile that is built in, or
- * an array of times on 1, 2, … nsm SMs. Tasks are ordered by priority, the highest first.
+ * best-effort ones last. Parts may exceed their total (ces that of C, Gm and Ge that of G, ges that
+ * of the task's G) only by what rounding to 0.01 ms explains: analyses count the totals, and the
+ * simulator takes the excess from the longest part. STGM: ncpu, nsm, tasks [{T, D (T), C, theta
+ * (1), prio (falling), segs [{mhd, e, mdh, prof}…]}…]; e is the kernel's time on all SMs of a
+ * profile that is built in, or an array of times on 1, 2, … nsm SMs. Tasks are ordered by priority,
+ * the highest first.
  *
  * Threads: one for each set. Errors: base/error.h; what is wrong in a line is noted in the line
  * (ws_json_line.bad). */
@@ -21,6 +24,7 @@
 enum ws_rt_kind { WS_RT_GCAPS, WS_RT_STGM };
 struct ws_rt_set {
     enum ws_rt_kind kind;
+    int jittered;            /* 1 + the position of the first task with "jitter" above 0; 0: none */
     struct ws_rta_set gcaps; /* one of the two */
     struct ws_stgm_set stgm;
 };
@@ -35,6 +39,8 @@ enum { WS_GCAPS_UNITS_PER_MS = 10000 };
 WS_MUST_CHECK int ws_rt_set_read(struct ws_json_line *l, struct ws_rt_set *ret);
 /* The same of an object within a line. */
 WS_MUST_CHECK int ws_rt_set_read_at(const struct ws_json_at *at, struct ws_rt_set *ret);
+/* For analyses: if a task has "jitter", which bounds do not count, notes so in the line. */
+void ws_rt_set_refuse_jitter(struct ws_json_line *l, const struct ws_rt_set *s);
 void ws_rt_set_deinit(struct ws_rt_set *s);
 
 /* Arrays of the given lengths, zeroed, with the paper's overheads. Return: 0 or -ENOMEM. */

@@ -153,6 +153,8 @@ static char *analyze_line(void *arg, struct ws_json_line *l)
     struct space x = {.rta = WS_RTA_WORK_NULL, .stgm = WS_STGM_WORK_NULL};
     char *text = NULL;
     int r = ws_rt_set_read(l, &set);
+    if (!r)
+        ws_rt_set_refuse_jitter(l, &set);
     if (!r && !l->bad && set.kind == WS_RT_GCAPS)
         r = ws_rta_work_reserve(&x.rta, set.gcaps.n_tasks, set.gcaps.n_segments);
     if (!r && !l->bad && set.kind == WS_RT_STGM)

@@ -257,6 +257,8 @@ static int run_line(const struct ws_sim_run *run, struct ws_json_line *l, struct
     struct ws_rtsim_set set = WS_RTSIM_SET_NULL;
     struct ws_rtsim_verdict v = {0};
     int r = ws_rt_set_read(l, &from);
+    if (!r && run->rt->bounds)
+        ws_rt_set_refuse_jitter(l, &from);
     if (!r && !l->bad) {
         bool stgm = from.kind == WS_RT_STGM;
         const struct ws_rta_method *m =

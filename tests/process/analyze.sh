@@ -35,11 +35,16 @@ nonsense
 {"nsm":2,"ncpu":1,"tasks":[{"T":9,"C":1,"segs":[{"mhd":1,"mdh":1,"e":[5,6]}]}]}
 {"nsm":2,"ncpu":1,"tasks":[{"T":9,"C":1,"segs":[{"mhd":1,"mdh":1,"e":5,"prof":"frob"}]}]}
 {"tasks":[{"T":10,"C":2,"cpu":-1}]}
+{"tasks":[{"T":10,"C":2},{"T":100,"C":5,"jitter":3}]}
+{"tasks":[{"T":100,"C":5,"ges":[[6,2,40]]}]}
+{"tasks":[{"T":100,"C":5,"ces":[50]}]}
+{"tasks":[{"T":100,"C":5,"G":5,"ges":[[6,2,4]]}]}
 END
 for want in '1: tasks\[0\].T: -3 is negative' '2: column 2: not JSON' '3: tasks\[1\].D: a deadline later' '5: nsm: 0 is out of range' \
     '6: tasks\[0\].T: 1e+300 is too large' '7: tasks: empty' '8: tasks\[0\].T: missing' '9: tasks\[1\].prio' '10: tasks\[0\].ges\[0\]' \
     '11: tasks\[1\]: best-effort' '12: tasks\[0\]: a kernel may not take longer' '13: tasks\[0\].segs\[0\].prof: no profile "frob"' \
-    '14: tasks\[0\].cpu: -1'; do
+    '14: tasks\[0\].cpu: -1' '15: tasks\[1\].jitter: the bounds' '16: tasks\[0\].ges\[0\]: its parts are 42 ms' \
+    '17: tasks\[0\].ces: its parts are 50 ms' '18: tasks\[0\].ges: its parts are 6 ms'; do
     run 1 "bad:$want" analyze --method gcaps_busy "$tmp/bad"
 done
 run 1 '"id":4,"results":{"gcaps_busy":{"ok":true,"R":\[3\]}}' analyze --method gcaps_busy "$tmp/bad"
