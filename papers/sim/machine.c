@@ -31,6 +31,7 @@ struct stage_state {
     enum stage stage;
     double until;       /* end of the stage */
     double kernel_ms;   /* of the whole kernel, at this SM count */
+    double longest_ms;  /* the same as predicted */
     double kernel_from; /* when this part of it began */
     uint64_t order;     /* of its start among all */
 };
@@ -268,11 +269,13 @@ static bool next_stage(struct machine *m, int gpu, int s)
         st->stage = KERNEL;
         st->kernel_from = st->until;
         r->gpu_start = st->until;
-        r->gpu_end = st->until = st->until + (1 - j->done) * st->kernel_ms;
+        r->gpu_end = st->until + (1 - j->done) * st->longest_ms;
+        st->until += (1 - j->done) * st->kernel_ms;
         r->end = r->gpu_end + cost->d2h;
         return false;
     case KERNEL:
         st->stage = COPY_OUT;
+        r->gpu_end = st->until;
         j->done = 1;
         r->end = st->until = copy_end(m, gpu, st->until, cost->d2h);
         return false;
@@ -364,6 +367,17 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
     return *ret_slot < 0 ? refuse(m, d, "no slot is free") : 0;
 }
 
+/* The share of its time that a kernel of @j takes. */
+static double share_of(const struct machine *m, const struct ws_policy_job *j)
+{
+    uint64_t x = m->o->seed + (j->seq + 1) * UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    if (!(m->o->early > 0) || ticks(m))
+        return 1;
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return 1 - m->o->early * ldexp((double)((x ^ x >> 31) >> 11), -53);
+}
+
 static int start(struct machine *m, const struct ws_policy_decision *d)
 {
     int s = 0, r = check_place(m, d, &s);
@@ -389,8 +403,11 @@ static int start(struct machine *m, const struct ws_policy_decision *d)
     if (!resume)
         run->gpu_end = in + wcet;
     run->end = run->gpu_end + c->d2h;
-    m->stages[s] = (struct stage_state){
-        .stage = COPY_IN, .until = in, .kernel_ms = wcet, .order = m->n_starts++};
+    m->stages[s] = (struct stage_state){.stage = COPY_IN,
+                                        .until = in,
+                                        .kernel_ms = wcet * share_of(m, j),
+                                        .longest_ms = wcet,
+                                        .order = m->n_starts++};
     m->n_waiting -= !resume;
     j->state = WS_JOB_RUNNING;
     j->gpu = d->gpu;

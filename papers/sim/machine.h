@@ -48,6 +48,11 @@ const char *ws_machine_event_name(enum ws_machine_event_kind k);
 struct ws_machine_options {
     double duration; /* > 0 */
     double tick;     /* > 0: the compatibility clock; 0: events */
+    /* Kernels take a share of their time that is drawn anew for each job, from [1 - early, 1], and
+     * that the policy does not know: it goes on predicting the whole. 0: they take the whole. The
+     * draws depend on the seed and on the order of releases, not on the policy. Events only. */
+    double early;
+    uint64_t seed;
     enum ws_energy_form form;
     bool explain;
     void (*event)(void *arg, const struct ws_machine_event *e); /* NULL: not called */

@@ -91,6 +91,8 @@ struct world {
     struct ws_policy_system sys;
     struct log log;
     struct ws_machine_result r;
+    double early;
+    uint64_t seed;
 };
 
 static void make_world(struct world *w, int n_tasks)
@@ -112,8 +114,12 @@ static void make_world(struct world *w, int n_tasks)
 
 static int run(struct world *w, const struct ws_policy_ops *ops, double duration, double tick)
 {
-    struct ws_machine_options o = {
-        .duration = duration, .tick = tick, .event = note, .arg = &w->log};
+    struct ws_machine_options o = {.duration = duration,
+                                   .tick = tick,
+                                   .early = w->early,
+                                   .seed = w->seed,
+                                   .event = note,
+                                   .arg = &w->log};
     struct ws_policy *p = NULL;
     char error[160];
     w->log = (struct log){0};
@@ -191,6 +197,44 @@ static void periods(void **state)
     assert_int_equal(w.r.n_released, 10);
     assert_int_equal(run(&w, ws_policy_find("bcf"), 189, 1), 0);
     assert_int_equal(w.r.n_released, 9);
+    ws_machine_result_deinit(&w.r);
+}
+
+/* What a policy sees of a job that runs is what was predicted. */
+static int decide_watched(struct ws_policy *p, const struct ws_policy_snapshot *snap,
+                          const struct ws_policy_event *event, struct ws_policy_decisions *ret)
+{
+    for (int s = 0; s < snap->gpus[0].n_slots; s++) {
+        const struct ws_policy_run *r = &snap->gpus[0].slots[s];
+        if (r->job >= 0 && snap->now < r->start + 6) /* its kernel is not over yet */
+            assert_near(r->end - r->start, 13, 1e-9);
+    }
+    return ws_policy_find("bcf")->decide(p, snap, event, ret);
+}
+
+static void early_ends(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_policy_ops watched = *ws_policy_find("bcf");
+    struct log first;
+    make_world(&w, 2);
+    w.early = 0.5;
+    w.tasks[0].period = w.tasks[1].period = 20;
+    w.tasks[1].offset = 5;
+    watched.decide = decide_watched;
+    assert_int_equal(run(&w, &watched, 400, 0), 0);
+    first = w.log;
+    assert_int_equal(w.r.n_on_time, 40);
+    assert_true(w.r.worst_response[0] > 11 && w.r.worst_response[0] <= 13);
+    double least = 400 * 5 + 40 * (5 * (2 * 2) + 3 * 2 * 0.5);
+    assert_true(w.r.energy > least && w.r.energy < least + 40 * 5 * (2 * 2 + 1));
+    /* The draws are the same under another policy, and others with another seed. */
+    assert_int_equal(run(&w, ws_policy_find("lcf"), 400, 0), 0);
+    assert_string_equal(w.log.text, first.text);
+    w.seed = 1;
+    assert_int_equal(run(&w, ws_policy_find("lcf"), 400, 0), 0);
+    assert_string_not_equal(w.log.text, first.text);
     ws_machine_result_deinit(&w.r);
 }
 
@@ -622,14 +666,14 @@ static void shipped_profiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(energy_by_hand),   cmocka_unit_test(ranking),
-        cmocka_unit_test(both_clocks),      cmocka_unit_test(misses),
-        cmocka_unit_test(periods),          cmocka_unit_test(copies),
-        cmocka_unit_test(preemption),       cmocka_unit_test(rule_breakers),
-        cmocka_unit_test(other_ways),       cmocka_unit_test(gpus_as_text),
-        cmocka_unit_test(gpus_as_file),     cmocka_unit_test(bad_sets),
-        cmocka_unit_test(known_set),        cmocka_unit_test(trace),
-        cmocka_unit_test(shipped_profiles),
+        cmocka_unit_test(energy_by_hand), cmocka_unit_test(ranking),
+        cmocka_unit_test(both_clocks),    cmocka_unit_test(misses),
+        cmocka_unit_test(periods),        cmocka_unit_test(copies),
+        cmocka_unit_test(early_ends),     cmocka_unit_test(preemption),
+        cmocka_unit_test(rule_breakers),  cmocka_unit_test(other_ways),
+        cmocka_unit_test(gpus_as_text),   cmocka_unit_test(gpus_as_file),
+        cmocka_unit_test(bad_sets),       cmocka_unit_test(known_set),
+        cmocka_unit_test(trace),          cmocka_unit_test(shipped_profiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
