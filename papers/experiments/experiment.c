@@ -219,7 +219,7 @@ static const struct ws_option options[] = {
      "The share of the paper's number of task sets; smaller is quicker and noisier (1).",
      WS_NUMBER(struct experiment_options, run.scale, 1e-4, 1)},
     WS_OPTION_JOBS(struct experiment_options, run.n_jobs),
-    {"quick", NULL, "Live experiments: few points and short runs.",
+    {"quick", NULL, "Experiments named live- and own-: few points and short runs.",
      WS_FLAG(struct experiment_options, run.quick)},
     {"data", "FOLDER", "The folder of measurements of real GPUs, for experiments named truth-.",
      WS_TEXT(struct experiment_options, run.data)},

@@ -152,6 +152,15 @@ int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gpus *g, bool co
     return r;
 }
 
+bool ws_sbeet_set_knows(const struct ws_policy_ops *ops)
+{
+    static const char *const others[] = {"consolidate", "fifo", "stgm", "wattshare"};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(others); i++)
+        if (!strcmp(others[i], ops->name))
+            return true;
+    return ws_sbeet_is(ops);
+}
+
 void ws_sbeet_outcome_deinit(struct ws_sbeet_outcome *o)
 {
     ws_machine_result_deinit(&o->r);

@@ -42,6 +42,10 @@ bool ws_sbeet_set_is(struct ws_json_line *l);
 WS_MUST_CHECK int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gpus *g,
                                     bool copies_asis, struct ws_json_line *l);
 
+/* Whether a policy shares out SMs of several GPUs, so that it can run these sets. Run lists and
+ * clusters have simulators of their own. */
+bool ws_sbeet_set_knows(const struct ws_policy_ops *ops);
+
 struct ws_sbeet_outcome {
     struct ws_machine_result r;
     int *home;  /* [n_tasks]: the GPU on which the offline part placed the task; -1: none */

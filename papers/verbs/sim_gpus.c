@@ -4,27 +4,20 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/cli.h"
 #include "papers/verbs/sim.h"
-#include "policy/sbeet.h"
 #include "papers/sets/sbeet_set.h"
 #include "papers/sim/machine_trace.h"
 
 #define DEFAULT_GPUS        "rtx3070@24,t400"
 #define DEFAULT_DURATION_MS 15000
 
-/* Those that share out SMs of several GPUs. Run lists and clusters have simulators of their own. */
 static bool knows(const char *policy)
 {
-    static const char *const others[] = {"consolidate", "fifo", "stgm", "wattshare"};
     const struct ws_policy_ops *ops = ws_policy_find(policy);
-    for (size_t i = 0; i < WS_ARRAY_SIZE(others); i++)
-        if (!strcmp(others[i], policy))
-            return ops != NULL;
-    return ops && ws_sbeet_is(ops);
+    return ops && ws_sbeet_set_knows(ops);
 }
 
 static void add_count(struct json_object *o, const char *key, uint64_t v)

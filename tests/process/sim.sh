@@ -66,3 +66,10 @@ expect 0 'sbeet-mg' $w sim --list
 for p in $(sed '/ --option /d; 1d; s/ .*//' "$tmp/out") wattshare fmlp+; do
     expect 1 'no task sets' $w sim --policy "$p" /dev/null
 done
+
+# Our own policy beside the others: it misses far less than sbeet-mg, and more in no set.
+expect 0 '24: sets with more misses than with sbeet-mg' $w experiment own-sbeet --quick --no-plot --out "$tmp/own"
+for claim in "24: misses, % of sbeet-mg's " '24: sets with more misses' '24: less energy than sbeet-mg'; do
+    grep -F -e "$claim" "$tmp/out" | grep -q ' reproduces ' || { cat "$tmp/out"; fail "$claim: it does not hold"; }
+done
+[ "$(grep -c ',wattshare,' "$tmp/own/own-sbeet-24.csv")" = 11 ] || fail "own-sbeet: a row for each utilisation is wanted"
