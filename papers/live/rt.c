@@ -51,28 +51,33 @@ static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, i
     }
 }
 
-static const char *const sbeet_policies[] = {"sbeet-mg", "lcf", "bcf", "load-dist"};
-enum { SBEET_POLICIES = 4 };
-
+enum { SBEET_POLICIES_MAX = 4, SBEET_SETS = 4 };
+struct sbeet_design {
+    const char *name;
+    const char *policies[SBEET_POLICIES_MAX + 1];
+    const double *utils;
+    int n_utils, first_quick; /* --quick: from this one on */
+};
 struct sbeet_sum {
     int released[2], missed[2]; /* live, simulated */
     double mj[2];
 };
 
-static int sbeet_one(struct ws_experiment_run *x, const struct ws_live_set *s, double util, int set,
-                     FILE *f, struct sbeet_sum *sums)
+static int sbeet_one(struct ws_experiment_run *x, const struct sbeet_design *d,
+                     const struct ws_live_set *s, double util, int set, FILE *f,
+                     struct sbeet_sum *sums)
 {
-    for (int p = 0; p < SBEET_POLICIES; p++) {
+    for (int p = 0; d->policies[p]; p++) {
         struct ws_live_set_result r[2];
-        if (ws_live_set_run(x, s, sbeet_policies[p], NULL, &r[0]) ||
-            ws_live_set_machine(s, sbeet_policies[p], NULL, &r[1]))
+        if (ws_live_set_run(x, s, d->policies[p], NULL, &r[0]) ||
+            ws_live_set_machine(s, d->policies[p], NULL, &r[1]))
             return -EIO;
         for (int i = 0; i < 2; i++) {
             sums[p].released[i] += r[i].released;
             sums[p].missed[i] += r[i].missed;
             sums[p].mj[i] += r[i].energy_mj;
         }
-        fprintf(f, "%g,%d,%s,%d,%d,%.3f,%d,%d,%.3f\n", util, set, sbeet_policies[p], r[0].released,
+        fprintf(f, "%g,%d,%s,%d,%d,%.3f,%d,%d,%.3f\n", util, set, d->policies[p], r[0].released,
                 r[0].missed, r[0].energy_mj / s->duration_ms, r[1].released, r[1].missed,
                 r[1].energy_mj / s->duration_ms);
         fflush(f);
@@ -80,39 +85,39 @@ static int sbeet_one(struct ws_experiment_run *x, const struct ws_live_set *s, d
     return 0;
 }
 
-static void sbeet_compare(struct ws_experiment_run *x, double util, const struct sbeet_sum *sums)
+static void sbeet_compare(struct ws_experiment_run *x, const struct sbeet_design *d, double util,
+                          const struct sbeet_sum *sums)
 {
-    for (int p = 0; p < SBEET_POLICIES; p++) {
+    for (int p = 0; d->policies[p]; p++) {
         char text[96], note[96];
         const struct sbeet_sum *s = &sums[p];
         double miss[2];
         for (int i = 0; i < 2; i++)
             miss[i] = 100.0 * s->missed[i] / WS_MAX(s->released[i], 1);
         snprintf(note, sizeof(note), "%d jobs live, %d simulated", s->released[0], s->released[1]);
-        snprintf(text, sizeof(text), "U = %g, %s: missed (%%)", util, sbeet_policies[p]);
+        snprintf(text, sizeof(text), "U = %g, %s: missed (%%)", util, d->policies[p]);
         ws_experiment_compare(x, text, miss[1], miss[0], MISS_POINTS, WS_SPREAD_ABSOLUTE, note);
-        snprintf(text, sizeof(text), "U = %g, %s: energy (mJ)", util, sbeet_policies[p]);
+        snprintf(text, sizeof(text), "U = %g, %s: energy (mJ)", util, d->policies[p]);
         ws_experiment_compare(x, text, s->mj[1], s->mj[0], ENERGY_SHARE, WS_SPREAD_RELATIVE, "");
     }
 }
 
-static int run_sbeet(struct ws_experiment_run *x)
+static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_design *d)
 {
-    static const double utils[] = {1.4, 2.2};
-    int n_sets = x->quick ? 1 : WS_MAX((int)lround(4 * x->scale), 1), r = 0;
+    int n_sets = x->quick ? 1 : WS_MAX((int)lround(SBEET_SETS * x->scale), 1), r = 0;
     ws_experiment_gpus("rtx3070,t400");
-    FILE *f = ws_experiment_csv(x, "live-sbeet");
+    FILE *f = ws_experiment_csv(x, d->name);
     if (!f)
         return -EIO;
     fprintf(f, "util,set,policy,live jobs,live missed,live (W),simulated jobs,simulated "
                "missed,simulated (W)\n");
-    for (size_t u = x->quick ? 1 : 0; u < WS_ARRAY_SIZE(utils) && !r; u++) {
-        struct sbeet_sum sums[SBEET_POLICIES] = {0};
+    for (int u = x->quick ? d->first_quick : 0; u < d->n_utils && !r; u++) {
+        struct sbeet_sum sums[SBEET_POLICIES_MAX] = {0};
         for (int k = 0; k < n_sets && !r; k++) {
             struct ws_sbeet_task tasks[SBEET_TASKS];
             struct ws_gen_sbeet g = {.seed = x->seed * 100 + (uint64_t)k,
                                      .n_tasks = SBEET_TASKS,
-                                     .util = utils[u],
+                                     .util = d->utils[u],
                                      .ref_sm = 24};
             struct ws_live_set s = {.gpus = "rtx3070,t400",
                                     .duration_ms = x->quick ? 400 : 1000,
@@ -124,24 +129,47 @@ static int run_sbeet(struct ws_experiment_run *x)
             sbeet_set(&s, tasks, SBEET_TASKS);
             r = ws_live_set_measure(&s);
             if (!r)
-                r = sbeet_one(x, &s, utils[u], k, f, sums);
+                r = sbeet_one(x, d, &s, d->utils[u], k, f, sums);
         }
         if (!r)
-            sbeet_compare(x, utils[u], sums);
+            sbeet_compare(x, d, d->utils[u], sums);
     }
     if (fclose(f) && !r)
         r = -EIO;
+    char plot[240];
+    snprintf(plot, sizeof(plot),
+             "set style data histograms\nset style fill solid 0.7\nset ylabel 'W'\n"
+             "set xtics rotate by -45\nplot '%s.csv' using 6:xtic(3), '' using 9\n",
+             d->name);
     if (!r)
-        ws_experiment_plot(x, "live-sbeet",
-                           "set style data histograms\nset style fill solid 0.7\nset ylabel 'W'\n"
-                           "set xtics rotate by -45\nplot 'live-sbeet.csv' using "
-                           "6:xtic(3), '' using 9\n");
+        ws_experiment_plot(x, d->name, plot);
     return r < 0 ? -EIO : r;
+}
+
+static int run_sbeet(struct ws_experiment_run *x)
+{
+    static const double utils[] = {1.4, 2.2};
+    static const struct sbeet_design design = {
+        "live-sbeet", {"sbeet-mg", "lcf", "bcf", "load-dist"}, utils, WS_ARRAY_SIZE(utils), 1};
+    return run_sbeet_design(x, &design);
 }
 
 const struct ws_experiment ws_experiment_live_sbeet = {
     "live-sbeet", "sBEET-mg, Fig. 7",
     "task sets on an RTX 3070 and a T400: misses and power, live and simulated", run_sbeet};
+
+/* Our own policy, on the same sets. */
+static int run_own(struct ws_experiment_run *x)
+{
+    static const double utils[] = {0.6, 1.0, 1.4, 1.8, 2.2};
+    static const struct sbeet_design design = {
+        "live-own", {"wattshare", "sbeet-mg"}, utils, WS_ARRAY_SIZE(utils), 4};
+    return run_sbeet_design(x, &design);
+}
+
+const struct ws_experiment ws_experiment_live_own = {
+    "live-own", "our own, on sBEET-mg's task sets",
+    "wattshare and sbeet-mg: misses and power, live and simulated", run_own};
 
 /* ---- GCAPS ---- */
 
