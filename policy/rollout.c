@@ -52,7 +52,7 @@ static void prepare_task(struct ws_rollout *r, int task)
         int type = s->gpus[k].type, limit = s->gpus[k].sm_limit;
         const struct ws_policy_cost *c = s->tasks[task].cost ? &s->tasks[task].cost[type] : NULL;
         struct ws_rollout_item *it = &r->items[task * s->n_types + type];
-        if (!c || c->n_sm < 1 || limit < 1)
+        if (!c || c->n_sm < 1 || limit < 1 || r->twin[k] >= 0)
             continue;
         it->in = c->h2d;
         it->out = c->d2h;
