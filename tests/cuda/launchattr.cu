@@ -158,7 +158,7 @@ static int refusals(int *x)
     REFUSED((add<<<1, 1025>>>(x, 1, 1)), cudaErrorInvalidConfiguration);
     REFUSED((add<<<1, dim3(1, 1, 65)>>>(x, 1, 1)), cudaErrorInvalidConfiguration);
     REFUSED((add<<<dim3(1, 65536, 1), 1>>>(x, 1, 1)), cudaErrorInvalidConfiguration);
-    REFUSED((small<<<1, 128>>>(x)), cudaErrorLaunchOutOfResources);
+    REFUSED((small<<<1, 128>>>(x)), cudaErrorInvalidValue);
     void *args[] = {&x};
     REFUSED(cudaLaunchKernel((void *)main_address(), 1, 1, args, 0, 0),
             cudaErrorInvalidDeviceFunction);
@@ -166,11 +166,11 @@ static int refusals(int *x)
     if (cudaPeekAtLastError() != cudaSuccess)
         return work_fail(WORK, "an error stays");
     small<<<1, 128>>>(x);
-    if (cudaPeekAtLastError() != cudaErrorLaunchOutOfResources ||
-        cudaPeekAtLastError() != cudaErrorLaunchOutOfResources)
+    if (cudaPeekAtLastError() != cudaErrorInvalidValue ||
+        cudaPeekAtLastError() != cudaErrorInvalidValue)
         return work_fail(WORK, "cudaPeekAtLastError takes the error away");
     CHECK(cudaDeviceSynchronize()); /* the last error is not a call's own */
-    if (cudaGetLastError() != cudaErrorLaunchOutOfResources || cudaGetLastError() != cudaSuccess)
+    if (cudaGetLastError() != cudaErrorInvalidValue || cudaGetLastError() != cudaSuccess)
         return work_fail(WORK, "cudaGetLastError");
     return 0;
 }
