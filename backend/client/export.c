@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/watch.h"
 #include "protocol/handoff.h"
 
 struct ws_export {
@@ -100,7 +101,7 @@ void ws_export_closed(struct ws_export *e)
     struct ws_object *o = e->object;
     struct ws_server *s = o->gpu->server;
     HASH_DEL(s->memory.exports, e);
-    close(e->fd);
+    ws_watch_close(s->handoff.epoll_fd, e->fd);
     ws_list_remove(&e->node);
     if (e->client)
         e->client->memory.n_exports--;

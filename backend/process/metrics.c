@@ -29,6 +29,7 @@
 #include "backend/process/status.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/watch.h"
 
 /* ---- series ---- */
 
@@ -488,7 +489,7 @@ static void conn_close(struct ws_metrics *m, struct conn *k)
 {
     ws_list_remove(&k->node);
     m->n_conns--;
-    close(k->fd);
+    ws_watch_close(m->epoll_fd, k->fd);
     free(k->out);
     free(k);
 }

@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/watch.h"
 
 /* A connection may be read for so long in one turn. */
 #define ROUND_NS (250 * WS_NS_PER_US)
@@ -408,7 +409,7 @@ void ws_connection_free(struct ws_connection *k)
     drop_queue(k);
     ws_list_remove(&k->node);
     ws_list_remove(&k->ready);
-    close(k->fd);
+    ws_watch_close(k->door->epoll_fd, k->fd);
     ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
     ws_account_unref(k->account);
     free(k);

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/watch.h"
 #include "protocol/handoff.h"
 
 #define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
@@ -84,7 +85,7 @@ void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
     if (k->client)
         k->client->wire.handoff = NULL;
     ws_list_remove(&k->node);
-    close(k->fd);
+    ws_watch_close(s->handoff.conns_fd, k->fd);
     ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
     ws_account_unref(k->account);
     free(k);

@@ -14,6 +14,7 @@
 #include "backend/client/object.h"
 #include "backend/client/user.h"
 #include "base/alloc.h"
+#include "base/watch.h"
 #include "protocol/ring.h"
 #include "protocol/handoff.h"
 
@@ -89,11 +90,15 @@ Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd)
 
 void ws_client_ring_close(struct ws_client *c)
 {
-    if (!c->wire.ring)
+    struct ws_client_ring *l = c->wire.ring;
+    if (!l)
         return;
-    c->wire.ring->open = false;
-    ws_list_remove(&c->wire.ring->rung);
-    ws_ring_end(&c->wire.ring->end);
+    l->open = false;
+    ws_list_remove(&l->rung);
+    if (l->end.doorbell >= 0)
+        ws_watch_close(c->server->handoff.epoll_fd, l->end.doorbell);
+    l->end.doorbell = -1;
+    ws_ring_end(&l->end);
 }
 
 void ws_client_ring_free(struct ws_client *c)

@@ -11,9 +11,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/process/probe.h"
@@ -238,6 +240,32 @@ static void test_last_messages_before_the_end(void **state)
     await_ended(f, 1);
     assert_int_equal(f->n_got, 1000);
     assert_int_equal(f->ended[0], f->got[999].peer);
+}
+
+/* A process that is being started has all of the daemon's files open for a while. What the daemon
+ * closes then must not be told of any more, because nothing is left of it. */
+static void test_ends_while_a_process_starts(void **state)
+{
+    struct fixture *f = *state;
+    f->pool[WS_RESOURCE_CONNECTIONS] = 2; /* who is alone may have one */
+    int fd = plug(f);
+    turns(f, 5);
+    pid_t starting = fork();
+    if (!starting) {
+        pause();
+        _exit(0);
+    }
+    int next = plug(f); /* makes room for itself */
+    turns(f, 5);
+    shutdown(fd, SHUT_RDWR);
+    struct pollfd p = {.fd = ws_door_fd(f->door), .events = POLLIN};
+    int n_told = poll(&p, 1, 0);
+    kill(starting, SIGKILL);
+    assert_int_equal(waitpid(starting, NULL, 0), starting);
+    assert_int_equal(f->n_ended, 1);
+    assert_int_equal(n_told, 0);
+    close(fd);
+    close(next);
 }
 
 static void test_who_is_behind_it(void **state)
@@ -531,6 +559,7 @@ int main(int argc, char **argv)
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_last_messages_before_the_end),
+        T(test_ends_while_a_process_starts),
         T(test_who_is_behind_it),
         T(test_names_mean_nothing),
         T(test_silent_flood),

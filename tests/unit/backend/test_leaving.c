@@ -10,7 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -244,6 +246,32 @@ static void test_lost_with_a_message_in_the_ring(void **state)
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
 
+/* A process that is being started has all of the daemon's files open for a while. What the daemon
+ * closes then must not be told of any more, because nothing is left of it. */
+static void test_ends_while_a_process_starts(void **state)
+{
+    struct fixture *f = *state;
+    struct wss *w = f->w;
+    hello_local(f, 0);
+    side_open(f, 0);
+    ring_open(f, 0);
+    assert_true(is_quiet(f));
+    pid_t starting = fork();
+    if (!starting) {
+        pause();
+        _exit(0);
+    }
+    shutdown(f->side, SHUT_RDWR);
+    shutdown(f->ring.doorbell, SHUT_RDWR);
+    ws_server_disconnected(w->server, &w->peers[0].peer);
+    wss_turn(w);
+    bool quiet = is_quiet(f);
+    kill(starting, SIGKILL);
+    assert_int_equal(waitpid(starting, NULL, 0), starting);
+    assert_int_equal(ws_server_n_clients(w->server), 0);
+    assert_true(quiet);
+}
+
 /* ---- floods of the handoff socket ---- */
 
 /* Three hundred connect behind a client that has said its hello already, and say nothing. */
@@ -324,6 +352,7 @@ int main(int argc, char **argv)
         T(test_leaving_is_dropped_in_time),
         T(test_ring_ends_before_the_last_messages),
         T(test_lost_with_a_message_in_the_ring),
+        T(test_ends_while_a_process_starts),
         T(test_handoff_flood),
         T(test_the_seat_of_a_lost_client_is_free),
         T(test_the_users_seat_of_a_lost_client_is_free),
