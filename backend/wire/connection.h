@@ -19,10 +19,12 @@ struct ws_connection {
     bool local, has_uid;
     uint32_t uid, pid; /* pid 0: unknown */
     struct ws_account *account;
-    char address[64];    /* over tcp: for the log */
-    uint64_t since_ns;   /* when it came */
-    uint64_t heard_ns;   /* when bytes came last */
-    uint64_t asked_ns;   /* when it was asked last whether it is there */
+    struct ws_door_guests *guests; /* door: of the account */
+    uint64_t turn;                 /* door: in which it was served last as a stranger */
+    char address[64];              /* over tcp: for the log */
+    uint64_t since_ns;             /* when it came */
+    uint64_t heard_ns;             /* when bytes came last */
+    uint64_t asked_ns;             /* when it was asked last whether it is there */
     uint64_t no_room_ns; /* since when its account has no room for what it sends; 0: it has */
     size_t no_room_bytes;
     uint64_t end_ns; /* it is closed then, if what it is still told is not sent before; 0: no */
@@ -38,7 +40,7 @@ struct ws_connection {
     uint8_t *queue; /* bytes that did not fit the socket; charged */
     size_t n_queue, at_queue;
     struct ws_list node;  /* door: all, oldest first */
-    struct ws_list ready; /* door: those that have something to be read */
+    struct ws_list ready; /* door or guests: those that have something to be read */
     UT_hash_handle hh;    /* by peer */
 };
 

@@ -5,7 +5,8 @@
  *
  * There are two such queues. Clients are served first, each for a bounded time in its turn.
  * Whoever has not said hello yet shares a small part of the turn with all others of the kind,
- * since anybody can come in any number.
+ * since anybody can come in any number. Of them one connection of each account is served in turn,
+ * so that it does not help to have many.
  *
  * A connection that has not said hello is the first to go: when its account may have no more
  * connections the oldest of those that it has leaves room, and when the process has no descriptor
@@ -59,11 +60,55 @@ bool ws_door_known(const struct ws_connection *k)
     return k->door->options.ops.known(k->door->options.ops.arg, &k->peer);
 }
 
+/* The connections of an account, and those of them that have not said hello and can be read. */
+struct ws_door_guests {
+    const struct ws_account *account; /* each connection has a reference */
+    unsigned n;
+    struct ws_list ready;
+    struct ws_list node; /* door: ready_new */
+    UT_hash_handle hh;
+};
+
+/* Return: NULL: no memory. */
+static struct ws_door_guests *join_guests(struct ws_door *d, const struct ws_account *a)
+{
+    struct ws_door_guests *g;
+    HASH_FIND_PTR(d->guests, &a, g);
+    if (!g) {
+        g = ws_alloc(sizeof(*g));
+        if (!g)
+            return NULL;
+        g->account = a;
+        ws_list_init(&g->ready);
+        ws_list_init(&g->node);
+        HASH_ADD_PTR(d->guests, account, g);
+    }
+    g->n++;
+    return g;
+}
+
+static void leave_guests(struct ws_door *d, struct ws_door_guests *g)
+{
+    if (!g || --g->n)
+        return;
+    HASH_DEL(d->guests, g);
+    ws_list_remove(&g->node);
+    free(g);
+}
+
 /* It can be read, in its turn. */
 static void get_ready(struct ws_connection *k)
 {
-    if (ws_list_empty(&k->ready))
-        ws_list_append(ws_door_known(k) ? &k->door->ready : &k->door->ready_new, &k->ready);
+    struct ws_door *d = k->door;
+    if (!ws_list_empty(&k->ready))
+        return;
+    if (ws_door_known(k)) {
+        ws_list_append(&d->ready, &k->ready);
+        return;
+    }
+    ws_list_append(&k->guests->ready, &k->ready);
+    if (ws_list_empty(&k->guests->node))
+        ws_list_append(&d->ready_new, &k->guests->node);
 }
 
 /* Nobody finds it any more. */
@@ -77,8 +122,11 @@ static void forget(struct ws_connection *k)
 
 static void free_connection(struct ws_connection *k)
 {
-    k->door->n--;
+    struct ws_door *d = k->door;
+    struct ws_door_guests *g = k->guests;
+    d->n--;
     ws_connection_free(k);
+    leave_guests(d, g);
 }
 
 /* Its messages have all been handed over. */
@@ -174,7 +222,8 @@ static void enter(void *arg, const struct ws_newly_accepted *n)
     ws_list_append(&d->all, &k->node);
     HASH_ADD(hh, d->by_peer, peer.id, sizeof(k->peer.id), k);
     d->n++;
-    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
+    k->guests = join_guests(d, k->account);
+    if (!k->guests || epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
         end(k);
         return;
     }
@@ -204,16 +253,21 @@ bool ws_door_admit(struct ws_connection *k, const uint8_t key[WS_CURVE_KEY_BYTES
     struct ws_account *a = ws_account_of_user(d->options.accounts, w->uid);
     if (!ws_accept_charge(&ops, a))
         return false;
-    if (ws_account_charge(a, WS_RESOURCE_QUEUED_BYTES, waits)) {
-        ws_accept_say_refused(a, WS_RESOURCE_QUEUED_BYTES, waits);
+    struct ws_door_guests *g = join_guests(d, a);
+    if (!g || ws_account_charge(a, WS_RESOURCE_QUEUED_BYTES, waits)) {
+        if (g)
+            ws_accept_say_refused(a, WS_RESOURCE_QUEUED_BYTES, waits);
+        leave_guests(d, g);
         ws_account_release(a, WS_RESOURCE_CONNECTIONS, 1);
         ws_account_unref(a);
         return false;
     }
     ws_account_release(k->account, WS_RESOURCE_QUEUED_BYTES, waits);
     ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    leave_guests(d, k->guests);
     ws_account_unref(k->account);
     k->account = a;
+    k->guests = g;
     k->has_uid = true;
     k->uid = w->uid;
     return true;
@@ -263,8 +317,8 @@ static void serve(struct ws_connection *k)
     }
 }
 
-/* Each of them once, as far as the time goes; the first in any case. */
-static void serve_all(struct ws_list *ready, uint64_t ns)
+/* Each client once, as far as the time goes; the first in any case. */
+static void serve_clients(struct ws_list *ready, uint64_t ns)
 {
     uint64_t until = ws_clock_ns() + ns;
     struct ws_list now, *n;
@@ -281,6 +335,34 @@ static void serve_all(struct ws_list *ready, uint64_t ns)
         ws_list_append(&now, n);
     while ((n = ws_list_pop(&now)))
         ws_list_append(ready, n);
+}
+
+/* Each stranger once, as far as the time goes, the accounts in turn. */
+static void serve_strangers(struct ws_door *d, uint64_t ns)
+{
+    uint64_t until = ws_clock_ns() + ns;
+    struct ws_list served, *n; /* accounts of which each has had its turn */
+    ws_list_init(&served);
+    d->turn++;
+    while ((n = ws_list_pop(&d->ready_new))) {
+        struct ws_door_guests *g = ws_list_entry(n, struct ws_door_guests, node);
+        if (ws_list_empty(&g->ready))
+            continue;
+        struct ws_connection *k = ws_list_entry(g->ready.next, struct ws_connection, ready);
+        if (k->turn == d->turn) {
+            ws_list_append(&served, &g->node);
+            continue;
+        }
+        ws_list_remove(&k->ready);
+        if (!ws_list_empty(&g->ready))
+            ws_list_append(&d->ready_new, &g->node);
+        k->turn = d->turn;
+        serve(k);
+        if (ws_clock_ns() >= until)
+            break;
+    }
+    while ((n = ws_list_pop(&served)))
+        ws_list_append(&d->ready_new, n);
 }
 
 /* Whether the other end of a connection over tcp is silent for too long; it is asked in time. */
@@ -337,8 +419,8 @@ static void look_through(struct ws_door *d)
 void ws_door_turn(struct ws_door *d)
 {
     take_events(d);
-    serve_all(&d->ready, CLIENTS_NS);
-    serve_all(&d->ready_new, STRANGERS_NS);
+    serve_clients(&d->ready, CLIENTS_NS);
+    serve_strangers(d, STRANGERS_NS);
     for (unsigned i = 0; i < d->n_listeners; i++)
         ws_accept_turn(&d->listeners[i].accept);
     look_through(d);
@@ -360,8 +442,11 @@ static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, boo
 int ws_door_timeout_ms(const struct ws_door *d)
 {
     bool waits = false;
-    if (any_wanted(d, &d->ready, &waits) || any_wanted(d, &d->ready_new, &waits))
+    if (any_wanted(d, &d->ready, &waits))
         return 0;
+    ws_list_for_each (n, &d->ready_new)
+        if (any_wanted(d, &ws_list_entry(n, struct ws_door_guests, node)->ready, &waits))
+            return 0;
     int ms = ws_timeout_sooner(d->look_ns ? ws_timeout_until(d->look_ns) : -1,
                                waits ? NO_ROOM_RETRY_MS : -1);
     for (unsigned i = 0; i < d->n_listeners; i++)

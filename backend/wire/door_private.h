@@ -23,8 +23,11 @@ struct ws_door {
     int epoll_fd;
     struct ws_door_listener listeners[WS_DOOR_LISTENERS_MAX];
     unsigned n_listeners;
-    struct ws_list all;              /* oldest first */
-    struct ws_list ready, ready_new; /* of clients; of those that have not said hello */
+    struct ws_list all;            /* oldest first */
+    struct ws_list ready;          /* of clients */
+    struct ws_list ready_new;      /* of those that have not said hello: ws_door_guests */
+    struct ws_door_guests *guests; /* by account */
+    uint64_t turn;                 /* how many there were */
     struct ws_connection *by_peer, *last;
     uint64_t last_id;
     uint32_t n;

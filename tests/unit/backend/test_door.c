@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -493,6 +494,41 @@ static void test_never_fetches(void **state)
     await_ended(f, 1);
 }
 
+/* Many who have not said hello, all of one user, do not keep somebody of another user waiting. */
+static void test_turns_of_strangers(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 64, OTHER_UID = 65534 };
+    static uint8_t data[30000];
+    int fds[N], n_turns = 0;
+    if (getuid())
+        skip(); /* only root can be several users */
+    for (size_t i = 0; i < sizeof(data); i += 3)
+        memcpy(data + i, "\0\1x", 3);
+    for (int i = 0; i < N; i++)
+        fds[i] = introduce(f);
+    assert_int_equal(chmod(f->path, 0666), 0);
+    assert_int_equal(seteuid(OTHER_UID), 0);
+    int other = introduce(f);
+    assert_int_equal(seteuid(0), 0);
+    for (int i = 0; i < N; i++)
+        (void)!send(fds[i], data, sizeof(data), MSG_NOSIGNAL);
+    say_frame(other, "mine");
+    f->cost_ns = 20 * WS_NS_PER_US;
+    for (bool seen = false; !seen && n_turns < 10 * N; n_turns++) {
+        f->n_got = 0;
+        turn(f);
+        for (unsigned i = 0; i < f->n_got; i++)
+            seen |= !strcmp(f->got[i].text, "mine");
+    }
+    assert_in_range(n_turns, 1, N / 4);
+    f->cost_ns = 0;
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    close(other);
+    await_ended(f, N + 1);
+}
+
 /* Many that send without end: each has its turn. */
 static void test_turns(void **state)
 {
@@ -568,6 +604,7 @@ int main(int argc, char **argv)
         T(test_held_back),
         T(test_account_is_full),
         T(test_never_fetches),
+        T(test_turns_of_strangers),
         T(test_turns),
         T(test_probe),
     };
