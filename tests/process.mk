@@ -13,7 +13,7 @@ installcheck-local: tests/cuda/drv_matmul
 	  $(DESTDIR)$(wslibdir) $(DESTDIR)$(mandir)
 
 # nvcc's programs were built and run by the tree that distcheck starts from.
-AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no CFLAGS=-O1
+AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no --enable-werror CFLAGS='-O2 -g'
 
 # What real_clients.sh installed.
 clean-local:
