@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/soft/exec/exec.h"
+#include "ptx/images/device_runtime.h"
 #include "ptx/ptx.h"
 
 enum { MAX_PTX_BYTES = 256 << 20, EM_CUDA_ = 190 };
@@ -257,14 +258,15 @@ static bool defined_elsewhere(const struct ws_cover_code *k, const char *name)
     return false;
 }
 
-/* Whether the decoder's complaint is of something that linking finds in another part. */
+/* Whether the decoder's complaint is of something that linking finds in another part, or adds. */
 static bool is_linked(const struct ws_cover_code *k, const char *text)
 {
     static const char *const prefixes[] = {"unresolved external function ",
                                            "unresolved external variable "};
     for (size_t i = 0; i < WS_ARRAY_SIZE(prefixes); i++) {
         size_t n = strlen(prefixes[i]);
-        if (!strncmp(text, prefixes[i], n) && defined_elsewhere(k, text + n))
+        if (!strncmp(text, prefixes[i], n) &&
+            (defined_elsewhere(k, text + n) || ws_device_runtime_has(text + n)))
             return true;
     }
     return false;

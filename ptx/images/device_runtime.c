@@ -33,6 +33,16 @@ static const char text[] =
     "MET:\nbar.sync 0;\nmov.u32 %r11, 0;\n"
     "OUT:\nst.param.b32 [ret], %r11;\nret;\n}\n";
 
+static const char *const names[] = {"cudaCGGetIntrinsicHandle", "cudaCGSynchronize"};
+
+bool ws_device_runtime_has(const char *name)
+{
+    for (size_t i = 0; i < WS_ARRAY_SIZE(names); i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
 bool ws_device_runtime_is(const char *name)
 {
     return name && strstr(name, "(cuda_device_runtime.o)") != NULL;
@@ -41,7 +51,6 @@ bool ws_device_runtime_is(const char *name)
 int ws_device_runtime_for(struct ws_ptx_module **ret, struct ws_ptx_link_part *parts, size_t n,
                           struct ws_diags *diags)
 {
-    static const char *const names[] = {"cudaCGGetIntrinsicHandle", "cudaCGSynchronize"};
     bool wanted = false;
     *ret = NULL;
     for (size_t k = 0; k < n; k++)

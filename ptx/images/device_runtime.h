@@ -8,6 +8,8 @@
 
 /* Whether a part is that, by the name of the member of its archive. */
 bool ws_device_runtime_is(const char *name);
+/* Whether we offer the function of this name. */
+bool ws_device_runtime_has(const char *name);
 /* A module with what we offer of it, if one of the @n parts calls that and none has it; else *ret
  * is NULL. Return: as ws_ptx_parse(). */
 WS_MUST_CHECK int ws_device_runtime_for(struct ws_ptx_module **ret, struct ws_ptx_link_part *parts,
