@@ -17,11 +17,12 @@ struct ws_discard_charge {
     enum ws_resource resource;
     uint64_t n;
 };
-/* Has @give_back(@p, @bytes) called: on a thread, or here if that is quick. While not much waits,
- * @charge is released at once, so that who frees something and takes as much again gets it. */
+/* Has the function called that gives @p back: on a thread, or here if @bytes are few. While not
+ * much waits, @charge is released at once, so that who frees something and takes as much again
+ * gets it. */
 void ws_discard(struct ws_discards *d, void (*give_back)(void *p, uint64_t bytes), void *p,
                 uint64_t bytes, const struct ws_discard_charge *charge);
-/* A @give_back for memory of malloc(). */
+/* Such a function for memory of malloc(). */
 void ws_discard_free(void *p, uint64_t bytes);
 
 #endif

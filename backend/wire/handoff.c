@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The handoff socket. Each local client holds one connection to it, on which it asks for
  * segments and other descriptors; when the connection ends, the client leaves. The loop polls one
- * epoll descriptor, in which are the listener, rings, exports, and another epoll descriptor with the
- * connections. So what rings is always heard, while requests are served for a slice of time in each
- * turn, a few of each connection in turn. Each connection is on the account of its user from the
- * start, and so is the time that its requests take. One that has not named its client after a while is closed, and leaves room before
- * that when its user may have no more connections or no descriptor is left. So is one whose answer
- * does not fit its socket buffer, because its client does not read. */
+ * epoll descriptor, in which are the listener, rings, exports, and another epoll descriptor with
+ * the connections. So what rings is always heard, while requests are served for a slice of time in
+ * each turn, a few of each connection in turn. Each connection is on the account of its user from
+ * the start, and so is the time that its requests take. One that has not named its client after a
+ * while is closed, and leaves room before that when its user may have no more connections or no
+ * descriptor is left. So is one whose answer does not fit its socket buffer, because its client
+ * does not read. */
 #include "backend/backend.h"
 #include "backend/wire/handoff.h"
 #include "backend/client/object.h"

@@ -234,7 +234,8 @@ static void test_goodbye_in_a_long_message(void **state)
     assert_null(client(GREEDY));
 }
 
-/* One command with much data is cut too: others are served between its parts, and it comes whole. */
+/* One command with much data is cut too: others are served between its parts, and all of it
+ * comes. */
 static void test_long_piece_is_cut(void **state)
 {
     static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
