@@ -7,9 +7,11 @@
  * what the GPU holds; time and energy are those of the part times what was left out ("part" says
  * so).
  *
- * Usage: bench_truth [--data FOLDER] [GPU [program]]
+ * Usage: bench_truth [--data FOLDER] [--catalog PATH] [GPU [program]]
  *   FOLDER has nvdvfs-nvprof/NAME.csv with the columns app, core_mhz, mem_mhz, time_s and power_w;
- *   without it the predictions alone are printed. */
+ *   without it the predictions alone are printed.
+ *   PATH is a catalog, or one of its files (bench/truth.sh). */
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -111,8 +113,8 @@ static const struct program programs[] = {
      {{64, ZERO}, {64, SMALL_FLOATS}},
      "ppi",
      {65536}},
-    /* 8192 x 8192, a sixteenth of the rows; the step at which two thirds of the threads are at work,
-     * as in the mean of the measured counters */
+    /* 8192 x 8192, a sixteenth of the rows; the step at which two thirds of the threads are at
+     * work, as in the mean of the measured counters */
     {"gaussian",
      "eliminate",
      {128, 2048, 1},
@@ -444,12 +446,16 @@ int main(int argc, char **argv)
     const char *data = NULL;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;
-    if (argc > 2 && !strcmp(argv[1], "--data")) {
-        data = argv[2];
-        argc -= 2;
-        argv += 2;
+    const char *path = WS_SRCDIR "/conf/gpu.d";
+    for (; argc > 2 && !strncmp(argv[1], "--", 2); argc -= 2, argv += 2) {
+        if (!strcmp(argv[1], "--data"))
+            data = argv[2];
+        else if (!strcmp(argv[1], "--catalog"))
+            path = argv[2];
+        else
+            must(-EINVAL, argv[1]);
     }
-    must(ws_catalog_load(&catalog, WS_SRCDIR "/conf/gpu.d", &diags), "catalog");
+    must(ws_catalog_load(&catalog, path, &diags), path);
     printf("%-10s %-24s %8s %11s %9s %10s", "GPU", "program", "part", "time us", "power W",
            "energy mJ");
     if (data)
