@@ -143,9 +143,11 @@ bool ws_learn_read(struct ws_learn *l, uint32_t gpu, const struct ws_gpu_spec *s
     if (!m)
         return false;
     uint64_t before = m->looked_ns ? m->looked_ns : r->at_ns;
+    bool moved = r->energy_uj != m->seen_uj;
     m->looked_ns = r->at_ns;
+    m->seen_uj = r->energy_uj;
     memcpy(m->name, spec->name, sizeof(m->name));
-    if (m->open && r->energy_uj == m->moved_uj && !r->other)
+    if (m->open && !moved && !r->other)
         return false;
     uint64_t gap = r->update_ns ? WS_MIN(r->at_ns - before, r->update_ns) : 0,
              at = r->at_ns - gap / 2, slack = gap / 2;

@@ -24,7 +24,7 @@
  * window moves the powers in it by what was not expected, in proportion to how unsure each was (a
  * Kalman filter whose covariances are left out). Before each window a power becomes a little less
  * sure, so that the filter follows a GPU that changes; if a window is far from all that was
- * expected, all in it become unsure at once. */
+ * expected, all kernels in it become unsure at once, or the idle power, if nothing ran. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,7 +284,7 @@ static struct ws_learn_watts unmeasured(const struct ws_learn_gpu *g,
 
 void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_learn_window *w)
 {
-    double noise = w->is_launch ? LAUNCH : COUNTER, busy_s = 0, expected, var = 0;
+    double noise = w->is_launch ? LAUNCH : COUNTER, busy_s = 0, expected, idle_var = 0, var = 0;
     struct ws_learn_point *p[WS_LEARN_PARTS];
     for (uint32_t i = 0; i < w->n_parts; i++) {
         struct ws_learn_part *part = &w->parts[i];
@@ -302,7 +302,7 @@ void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_
     expected = g->idle.w * idle_s;
     if (shows_idle) {
         g->idle.var += square(DRIFT * g->idle.w);
-        var += g->idle.var * square(idle_s);
+        idle_var = g->idle.var * square(idle_s);
     }
     for (uint32_t i = 0; i < w->n_parts; i++) {
         expected += p[i]->watts.w * w->parts[i].s;
@@ -311,12 +311,13 @@ void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_
     double off = w->j - expected,
            r = square(noise * w->j) + square(SLACK * w->slack_s * w->j / w->s) +
                square(SIDE * side_s * w->j / w->s) + (w->is_launch ? 0 : square(COUNTER_J)),
-           surprise = square(off) / (var + r), wider = surprise > SURPRISE ? surprise : 1;
-    double all = var * wider + r;
+           surprise = square(off) / (idle_var + var + r),
+           wider = surprise > SURPRISE ? surprise : 1, idle_wider = w->n_parts ? 1 : wider;
+    double all = idle_var * idle_wider + var * wider + r;
     if (shows_idle) {
-        double gain = g->idle.var * wider * idle_s / all;
+        double gain = g->idle.var * idle_wider * idle_s / all;
         g->idle.w = fmax(g->idle.w + gain * off, 0);
-        g->idle.var = g->idle.var * wider * (1 - gain * idle_s);
+        g->idle.var = g->idle.var * idle_wider * (1 - gain * idle_s);
     }
     for (uint32_t i = 0; i < w->n_parts; i++) {
         double s = w->parts[i].s, v = p[i]->watts.var * wider, gain = v * s / all;

@@ -134,8 +134,9 @@ struct ws_learn_window {
 struct ws_learn_meter {
     char name[WS_PROFILE_GPU_BYTES];
     uint32_t n_under_way;
-    uint32_t first, open; /* numbers of windows; open 0: none */
-    uint64_t looked_ns, moved_uj;
+    uint32_t first, open;        /* numbers of windows; open 0: none */
+    uint64_t looked_ns, seen_uj; /* at the last look */
+    uint64_t moved_uj;           /* at the beginning of the open window */
     struct ws_learn_window windows[WS_LEARN_WINDOWS];
 };
 
