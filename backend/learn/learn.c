@@ -405,8 +405,7 @@ static void note_error(struct ws_learn *l, struct ws_learn_known *k, struct ws_l
 }
 
 /* The mean of the last runs, and the power, if nothing else ran. */
-static void learn_point(struct ws_learn *l, struct ws_learn_shape *s, uint32_t n_sm, double ms,
-                        double w)
+static void learn_point(struct ws_learn_shape *s, uint32_t n_sm, double ms, double w)
 {
     struct ws_learn_point *p = ws_learn_point_at(s, n_sm);
     if (!p || !s->known->gpu)
@@ -420,7 +419,7 @@ static void learn_point(struct ws_learn *l, struct ws_learn_shape *s, uint32_t n
                                     .is_launch = true,
                                     .n_parts = 1,
                                     .parts = {{.shape = s, .n_sms = n_sm, .s = ms / 1e3}}};
-    ws_learn_window_take(l, s->known->gpu, &alone);
+    ws_learn_window_take(s->known->gpu, &alone);
 }
 
 /* @s: NULL: there is no room for it. */
@@ -466,11 +465,15 @@ static void learn(struct ws_learn *l, struct ws_learn_shape *s, const struct ws_
     }
     if (!s || ws_profile_add_run(&s->profile, n_sm, ms, NAN))
         return;
-    learn_point(l, s, n_sm, ms, w);
+    learn_point(s, n_sm, ms, w);
     memcpy(s->profile.name, code->name, sizeof(s->profile.name));
     ws_list_remove(&s->recent);
     ws_list_append(&l->recent, &s->recent);
-    ws_learn_dirty(l, s);
+    if (!s->dirty && l->writer) {
+        s->dirty = true;
+        ws_list_append(&l->dirty, &s->node);
+        ws_learn_writer_wake(l);
+    }
 }
 
 void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const struct ws_gpu_spec *gpu,
@@ -501,15 +504,6 @@ void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const stru
 }
 
 /* ---- the store's side ---- */
-
-void ws_learn_dirty(struct ws_learn *l, struct ws_learn_shape *s)
-{
-    if (s->dirty || !l->writer)
-        return;
-    s->dirty = true;
-    ws_list_append(&l->dirty, &s->node);
-    ws_learn_writer_wake(l);
-}
 
 void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
 {

@@ -84,13 +84,13 @@ void ws_learn_meter_ran(struct ws_learn *l, const struct ws_learn_run *run,
 }
 
 /* What launches measured by themselves took is known already. */
-static void take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_learn_window *w)
+static void take(struct ws_learn_gpu *g, struct ws_learn_window *w)
 {
     double all = (double)(w->to_ns - w->from_ns) * S_PER_NS;
     w->s = all - w->known_s;
     w->j -= w->known_j;
     if (w->spoilt_s <= SPOILT_PART * all && w->s > 0.05 * all && w->j > 0)
-        ws_learn_window_take(l, g, w);
+        ws_learn_window_take(g, w);
 }
 
 static void take_ready(struct ws_learn *l, struct ws_learn_meter *m, const char *gpu)
@@ -98,7 +98,7 @@ static void take_ready(struct ws_learn *l, struct ws_learn_meter *m, const char 
     struct ws_learn_gpu *g;
     HASH_FIND_STR(l->gpus, gpu, g);
     for (; g && m->first < m->open && !window(m, m->first)->n_waits; m->first++)
-        take(l, g, window(m, m->first));
+        take(g, window(m, m->first));
 }
 
 void ws_learn_ended(struct ws_learn *l, uint32_t gpu, uint32_t mark)

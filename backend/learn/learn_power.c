@@ -131,8 +131,8 @@ static double model_w(const struct ws_learn_gpu *g, const struct ws_learn_load *
     return (active * gpu->dynamic_mw_per_sm + (gpu->n_sms - active) * gpu->idle_mw_per_sm) / 1e3;
 }
 
-/* Adds @n observations with mean @mean, each off by @spread, to what is expected of a logarithm; and
- * the spread of the one to come. */
+/* Adds @n observations with mean @mean, each off by @spread, to what is expected of a logarithm;
+ * and the spread of the one to come. */
 static struct ws_learn_watts observed(struct ws_learn_watts before, double n, double mean,
                                       double spread)
 {
@@ -261,7 +261,8 @@ static void rate(struct ws_learn_gpu *g, struct ws_learn_shape *s, struct ws_lea
 
 /* ---- windows ---- */
 
-static void keep(struct ws_learn *l, struct ws_learn_shape *s, const struct ws_learn_point *p)
+/* It is written to the store with the next launch of the shape. */
+static void keep(struct ws_learn_shape *s, const struct ws_learn_point *p)
 {
     const struct ws_profile_point *old = ws_profile_at(&s->profile, p->n_sms);
     if (!old) /* its time has never been measured: there is no row for it */
@@ -269,8 +270,8 @@ static void keep(struct ws_learn *l, struct ws_learn_shape *s, const struct ws_l
     struct ws_profile_point q = *old;
     q.power_w = p->watts.w;
     q.n_powers++;
-    if (!ws_profile_put_point(&s->profile, &q))
-        ws_learn_dirty(l, s);
+    int r = ws_profile_put_point(&s->profile, &q);
+    (void)r; /* it replaces one that is there, which takes no memory */
 }
 
 static struct ws_learn_watts unmeasured(const struct ws_learn_gpu *g,
@@ -282,7 +283,7 @@ static struct ws_learn_watts unmeasured(const struct ws_learn_gpu *g,
     return ws_learn_watts_of(g, s->known, s, s->known->class, &load, part->n_sms);
 }
 
-void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_learn_window *w)
+void ws_learn_window_take(struct ws_learn_gpu *g, struct ws_learn_window *w)
 {
     double noise = w->is_launch ? LAUNCH : COUNTER, busy_s = 0, expected, idle_var = 0, var = 0;
     struct ws_learn_point *p[WS_LEARN_PARTS];
@@ -324,6 +325,6 @@ void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_
         p[i]->watts = (struct ws_learn_watts){fmax(p[i]->watts.w + gain * off, g->idle.w),
                                               fmax(v * (1 - gain * s), 1e-12)};
         rate(g, w->parts[i].shape, p[i]);
-        keep(l, w->parts[i].shape, p[i]);
+        keep(w->parts[i].shape, p[i]);
     }
 }

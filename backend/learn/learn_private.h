@@ -159,8 +159,6 @@ struct ws_learn {
     struct ws_learn_writer *writer; /* NULL: nothing is written */
 };
 
-/* What is known of a shape has changed. Under the lock. */
-void ws_learn_dirty(struct ws_learn *l, struct ws_learn_shape *s);
 /* Takes what a store holds of a shape; @p's points are moved. A profile of no use here is left. */
 void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p);
 /* Copies up to @max changed profiles and calls them unchanged; the caller deinits. Return: how
@@ -194,7 +192,7 @@ struct ws_learn_point *ws_learn_point_at(const struct ws_learn_shape *s, uint32_
 /* Makes it where there is none, with what the profile has. NULL: out of memory. */
 struct ws_learn_point *ws_learn_point_get(struct ws_learn_shape *s, uint32_t n_sms);
 /* Learns from a window whose parts are complete; the points of all parts exist. */
-void ws_learn_window_take(struct ws_learn *l, struct ws_learn_gpu *g, struct ws_learn_window *w);
+void ws_learn_window_take(struct ws_learn_gpu *g, struct ws_learn_window *w);
 
 /* learn_meter.c. A launch has ended: it is a part of the windows that it ran in. @s: with a point
  * for @n_sms; NULL: nothing is known of it. */
