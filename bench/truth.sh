@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench_truth with models that have not seen the program: for each family of programs, the numbers of
-# the GPU are fitted to the measured launches of the other families, and the family's programs are
-# run with these. Prints their rows, and the mean and the largest errors for each GPU.
+# bench_truth with models that have not seen the program: for each family of programs, the numbers
+# of the GPU are fitted to the measured launches of the other families, and the family's programs
+# are run with these. Prints their rows, and the mean and the largest errors for each GPU.
 #
 # Usage, in a build tree: SRCDIR/bench/truth.sh FOLDER [GPU]   (FOLDER as for bench_truth --data)
 set -eu

@@ -13,9 +13,9 @@
  * the place of x (ws_sbeet_own_gpu()). The time of a move counts in the job's response, and its
  * energy in the price of a placement. The authors' jobs copy in all they need wherever they run.
  *
- * Costs that come from meters have errors. A job leaves its idle GPU only for one that is cheaper by
- * more than one standard error of what the two predictions differ by [ours]; with exact costs that
- * is the authors' rule.
+ * Costs that come from meters have errors. A job leaves its idle GPU only for one that is cheaper
+ * by more than one standard error of what the two predictions differ by [ours]; with exact costs
+ * that is the authors' rule.
  *
  * forms.shared_objects reproduces an error of the released program: all candidates are one object,
  * so the cheapest candidate runs with the configuration of the GPU that was looked at last. This

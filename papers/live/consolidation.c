@@ -63,8 +63,8 @@ struct live_study {
     struct ws_gpu_spec spec;
     int length[N_KINDS]; /* 0: not found out yet */
     struct mix_outcome alone[N_KINDS];
-    /* As the meter shows them: nothing runs; and above that, for a kernel alone, whatever the number
-     * of its SMs, and for each of them. */
+    /* As the meter shows them: nothing runs; and above that, for a kernel alone, whatever the
+     * number of its SMs, and for each of them. */
     double idle_w, rest_w[N_KINDS], sm_w[N_KINDS];
     struct ws_mix mix;
 };

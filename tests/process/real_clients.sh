@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs programs that others wrote: numba-cuda, Triton and tinygrad from PyPI, Halide from Debian,
-# NVIDIA's NVRTC and nvJitLink. Each compares its results with NumPy's, with its own CPU target's, or
-# with exact arithmetic. It fails if a result is wrong or if no kernel ran on the software GPU. What
-# cannot be had is skipped by name; if nothing can be had, the test is skipped.
+# NVIDIA's NVRTC and nvJitLink. Each compares its results with NumPy's, with its own CPU target's,
+# or with exact arithmetic. It fails if a result is wrong or if no kernel ran on the software GPU.
+# What cannot be had is skipped by name; if nothing can be had, the test is skipped.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 [ -z "$asan" ] || skip "Python and its libraries are not built for AddressSanitizer"
 cuda_home=${CUDA_HOME:-/usr/local/cuda}

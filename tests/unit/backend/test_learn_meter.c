@@ -298,8 +298,8 @@ static void says_something_of_others(void **state)
     predicted_w(x, 0, 46, &measured);
     /* the model's 23 · 2 + 23 · .5 W of 92 W, of the 46 W that were measured above idle */
     NEAR(predicted_w(x, 0, 23, &fewer), 30 + 46 * 57.5 / 92, 0.05);
-    /* of its class one kernel is known, which took half of the model's power: by the spreads that are
-     * expected (0.25 and 0.4) that counts 1 / 0.25^2 against 1 / 0.4^2 */
+    /* of its class one kernel is known, which took half of the model's power: by the spreads that
+     * are expected (0.25 and 0.4) that counts 1 / 0.25^2 against 1 / 0.4^2 */
     NEAR(predicted_w(x, 1, 46, &cold), 30 + 92 * pow(0.5, 16 / (16 + 6.25)), 0.05);
     assert_true(measured < fewer && fewer < cold);
 }

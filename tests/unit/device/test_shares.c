@@ -32,7 +32,8 @@ static uint32_t below(unsigned *seed, uint32_t n)
     return (uint32_t)rand_r(seed) % n;
 }
 
-/* Each client runs one operation after another, with pauses: kernels on a range of SMs, and copies. */
+/* Each client runs one operation after another, with pauses: kernels on a range of SMs, and
+ * copies. */
 static void make(struct mix *x, unsigned *seed)
 {
     *x = (struct mix){.n_clients = 2 + below(seed, CLIENTS - 1)};
