@@ -93,7 +93,7 @@ backend_libbackend_a_SOURCES = \
 	backend/process/activation.h \
 	backend/process/clients.c \
 	backend/process/clients.h \
-	backend/process/config.c \
+	backend/process/config.c backend/process/follow.h backend/process/follow.c \
 	backend/process/config.h \
 	backend/process/config_key.c \
 	backend/process/config_key.h \

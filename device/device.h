@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include "base/diag.h"
+#include "device/follow.h"
 #include "device/mapping.h"
 #include "device/op.h"
 #include "device/spec.h"
@@ -159,6 +160,10 @@ struct ws_device_options {
     enum ws_device_meter meter;
     uint64_t meter_update_ns; /* WS_METER_NVML: the interval, in device time */
     double meter_noise;       /* …and the noise, 0 to 0.2: standard deviation of an update */
+    /* WS_CLOCK_SCALED: kernels that take measured times and powers; borrowed for the device's life
+     */
+    const struct ws_followed *followed;
+    uint32_t n_followed;
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags),
  * -ENOMEM, -EAGAIN (no thread). */

@@ -51,7 +51,7 @@ papers_libverbs_a_SOURCES += \
 	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.h papers/experiments/truth.c \
 	papers/experiments/truth_data.c papers/experiments/truth_choice.c papers/experiments/truth_curves.c papers/experiments/truth_sms.h papers/experiments/truth_sms.c
 papers_libverbs_a_SOURCES += \
-	papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/rt.c
+	papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/measured.c papers/live/rt.c
 papers_libverbs_a_CPPFLAGS = $(CLI_CPPFLAGS)
 EXTRA_DIST += papers/README.md papers/analysis/README.md papers/common/README.md papers/experiments/README.md papers/fit/README.md \
 	papers/live/README.md papers/sets/README.md papers/sim/README.md papers/verbs/README.md

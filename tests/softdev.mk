@@ -50,3 +50,8 @@ check_PROGRAMS += tests/unit/device/test_readings
 tests_unit_device_test_readings_SOURCES = tests/unit/device/test_readings.c tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h tests/unit/device/exec_double.c
 tests_unit_device_test_readings_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/device/test_readings
+
+check_PROGRAMS += tests/unit/device/test_follow
+tests_unit_device_test_follow_SOURCES = tests/unit/device/test_follow.c
+tests_unit_device_test_follow_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_follow

@@ -45,7 +45,7 @@ struct ws_config {
     enum ws_log_level log_level;
     struct ws_rewrite_choice rewrite;
     bool unfenced; /* isolation = none */
-    bool gpu_worker, learn, fused_leader, strict_bounds;
+    bool gpu_worker, learn, fused_leader, strict_bounds, follows;
     uint32_t time_scale, n_workers, n_loaders, n_slots;
     uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s,
         max_kernel_ms;

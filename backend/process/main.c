@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "backend/process/config.h"
+#include "backend/process/follow.h"
 #include "backend/process/journal.h"
 #include "backend/process/loop.h"
 #include "backend/process/real.h"
@@ -383,20 +384,30 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
         .local_bytes_per_thread_max = 512 << 10,
         .heap_bytes = 8 << 20,
     };
+    struct ws_follow follow[WS_MAX_GPUS_CONFIGURED] = {0};
     uint32_t n = 0;
     int r = 0;
     for (; !r && n < gpus->n; n++) {
         devices[n] = gpus->real[n];
-        if (!devices[n])
+        if (c->follows && !devices[n] && c->profiles && *c->profiles) {
+            r = ws_follow_read(&follow[n], c->profiles, gpus->specs[n]->name, d);
+            options.followed = follow[n].v;
+            options.n_followed = (uint32_t)follow[n].n;
+            ws_log(WS_INFO, "gpus: gpu=%u name=%s follows %zu measured kernels", n,
+                   gpus->specs[n]->name, follow[n].n);
+        }
+        if (!r && !devices[n])
             r = ws_device_open_soft(&devices[n], gpus->specs[n], n, &options, d);
     }
     if (r < 0 && !d->n)
         ws_diags_add(d, gpus->specs[n - 1]->name, 0, 0, "cannot be opened: %s", strerror(-r));
     if (!r)
         r = ws_loop_run(c, devices, n, &o->loop);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         if (!gpus->real[i])
             ws_device_close(devices[i]);
+        ws_follow_deinit(&follow[i]);
+    }
     return r;
 }
 

@@ -6,9 +6,12 @@
 //     program KIND[+KIND] [--blocks N] [--instances N] [--length N] [--seed N]
 //             [--jobs N | --for-ms MS] [--period-ms MS] [--deadline-ms MS] [--offset-ms MS]
 //             [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
+//             [--as NAME]
 //
 // KIND+KIND: search+blackscholes or encryption+montecarlo, instances of both in one launch, merged
 // by hand. Those of the second kind are given by --instances2 and --length2.
+//
+// --as: the kernel is given this name, that of a profile which the software GPU follows.
 //
 // --warm: so many jobs are done first that are not reported.
 //
@@ -41,6 +44,7 @@ static struct options {
     double blocks, instances, length, seed, jobs, for_ms, period_ms, deadline_ms, offset_ms,
         before_ms, copy_kib, warm, instances2, length2;
     bool wait, cpu;
+    const char *as;
 } o = {.instances = 1, .seed = 1, .instances2 = 1};
 static struct work { // one, or the two of a launch merged by hand
     const struct live_kind *kind;
@@ -120,6 +124,8 @@ static void parse(int argc, char **argv)
             o.wait = true;
         else if (!strcmp(argv[i], "--cpu"))
             o.cpu = true;
+        else if (!strcmp(argv[i], "--as") && argv[i + 1])
+            o.as = argv[++i];
         else {
             while (k < N && strcmp(argv[i], numbers[k].name))
                 k++;
@@ -220,11 +226,33 @@ static void make_work(CUmodule m, struct work *k)
     DRV(memcpy_htod(k->d_in, w->in, w->in_bytes));
 }
 
+// The kernels, with that of this program under the name that --as gives it.
+static char *renamed(void)
+{
+    size_t n = strlen(live_ptx), from = strlen(kernel), to = strlen(o.as);
+    char *text = work_alloc(n * (to > from ? to : from) / from + to + 1), *out = text;
+    for (const char *p = live_ptx; *p;) {
+        const char *next = strstr(p, kernel);
+        size_t before = next ? (size_t)(next - p) : strlen(p);
+        memcpy(out, p, before);
+        out += before;
+        p += before;
+        if (!next)
+            break;
+        memcpy(out, o.as, to);
+        out += to;
+        p += from;
+    }
+    *out = 0;
+    snprintf(kernel, sizeof(kernel), "%s", o.as);
+    return text;
+}
+
 static void make_device(void)
 {
     CUmodule m;
     drv_begin();
-    DRV(module_load_data_ex(&m, live_ptx, 0, NULL, NULL));
+    DRV(module_load_data_ex(&m, o.as ? renamed() : live_ptx, 0, NULL, NULL));
     function = drv_function(m, kernel);
     for (int i = 0; i < n_works; i++)
         make_work(m, &works[i]);

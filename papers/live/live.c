@@ -102,9 +102,12 @@ int ws_live_start(struct ws_live *ret, const struct ws_live_wish *wish)
     char clock[64] = "functional";
     if (ret->scaled)
         snprintf(clock, sizeof(clock), "scaled\ntime_scale = %g", wish->time_scale);
-    if (asprintf(&conf, "clock = %s\npolicy = %s\npolicy_options = {%s}\nplacement = fixed\n%s",
+    char timing[4200] = "";
+    if (wish->follow)
+        snprintf(timing, sizeof(timing), "timing = measured\nprofiles = \"%s\"\n", wish->follow);
+    if (asprintf(&conf, "clock = %s\npolicy = %s\npolicy_options = {%s}\nplacement = fixed\n%s%s",
                  clock, wish->policy ? wish->policy : "none", wish->options ? wish->options : "",
-                 wish->tasks ? wish->tasks : "") < 0)
+                 timing, wish->tasks ? wish->tasks : "") < 0)
         return -1;
     int r = ws_private_start_conf(&ret->daemon, wish->gpus, conf, wish->log);
     free(conf);

@@ -61,6 +61,7 @@ struct ws_live_wish {
     const char *tasks;   /* sections for wattshared.conf; NULL: none */
     double time_scale;   /* host time for a unit of device time; 0: the functional clock */
     const char *log;     /* NULL: standard error */
+    const char *follow;  /* a store of profiles that kernels follow; NULL: none */
     double settle_s;     /* host time between the last program's "ready" and the start of all */
 };
 /* Starts the daemon. @ret: must be given to ws_live_stop(), also after an error. Return: 0 or
@@ -81,6 +82,10 @@ void ws_live_stop(struct ws_live *l);
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 /* The same from the file @path, quietly. Return: false: it has no such GPU. */
 bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret);
+
+/* Makes @path a store of the kernels that the authors of sBEET-mg measured (models/measured.h).
+ * Return: 0 or -1. */
+WS_MUST_CHECK int ws_live_measured_store(const char *path);
 
 /* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
  * The counters run until they are read; what comes after the window is subtracted, at the power

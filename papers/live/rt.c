@@ -32,8 +32,8 @@ static double miss_percent(const struct ws_live_set_result *r)
 
 enum { SBEET_TASKS = 6 };
 
-/* The eight kernels as ones of known blocks: as many blocks as make the RTX 3070 busy twice
- * over, so long that on one SM they take what the authors measured. */
+/* The eight kernels as ones of as many blocks as make the RTX 3070 busy twice over, which follow
+ * what the authors measured on each number of SMs of both GPUs. */
 static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, int n)
 {
     enum { BLOCKS = 92 };
@@ -42,7 +42,7 @@ static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, i
         const struct ws_measured_kernel *k = ws_measured_find("rtx3070", from[i].kernel);
         struct ws_live_task *t = &s->tasks[i];
         *t = (struct ws_live_task){.n_blocks = BLOCKS,
-                                   .block_ms = k->cost.wcet[0] / BLOCKS,
+                                   .as = k->name,
                                    .period_ms = from[i].period,
                                    .deadline_ms = from[i].deadline,
                                    .offset_ms = from[i].offset,
@@ -106,9 +106,12 @@ static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_desi
 {
     int n_sets = x->quick ? 1 : WS_MAX((int)lround(SBEET_SETS * x->scale), 1), r = 0;
     ws_experiment_gpus("rtx3070,t400");
-    FILE *f = ws_experiment_csv(x, d->name);
+    char store[4096];
+    snprintf(store, sizeof(store), "%s/%s.db", x->folder, d->name);
+    FILE *f = ws_live_measured_store(store) ? NULL : ws_experiment_csv(x, d->name);
     if (!f)
         return -EIO;
+    puts("timing = measured: kernels take the times and powers that the authors measured");
     fprintf(f, "util,set,policy,live jobs,live missed,live (W),simulated jobs,simulated "
                "missed,simulated (W)\n");
     for (int u = x->quick ? d->first_quick : 0; u < d->n_utils && !r; u++) {
@@ -122,6 +125,7 @@ static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_desi
             struct ws_live_set s = {.gpus = "rtx3070,t400",
                                     .duration_ms = x->quick ? 400 : 1000,
                                     .time_scale = 30,
+                                    .follow = store,
                                     .n_slots = 2};
             r = ws_gen_sbeet(&g, tasks);
             if (r)

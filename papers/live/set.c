@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "models/measured.h"
 #include "papers/sets/sbeet_set.h"
 
 enum { RTSIM_PER_MS = 10000 };
@@ -54,6 +55,10 @@ int ws_live_set_measure(struct ws_live_set *s)
             measure_gpu(p, &s->step_ms[s->n_gpus], &s->start_ms[s->n_gpus]))
             return -1;
     for (int i = 0; i < s->n_tasks; i++) {
+        if (s->tasks[i].as) { /* what its blocks execute takes no time */
+            s->length[i] = UNROLL;
+            continue;
+        }
         double n = (s->tasks[i].block_ms - s->start_ms[0]) / s->step_ms[0] / UNROLL;
         s->length[i] = UNROLL * WS_MAX((int)lround(n), 1);
         s->tasks[i].block_ms = s->start_ms[0] + s->length[i] * s->step_ms[0];
@@ -64,6 +69,10 @@ int ws_live_set_measure(struct ws_live_set *s)
 /* Kernel time of task @i on @n_sm SMs of GPU @gpu. */
 static double kernel_ms(const struct ws_live_set *s, int i, int gpu, int n_sm)
 {
+    if (s->tasks[i].as) {
+        const struct ws_measured_kernel *k = ws_measured_find(s->specs[gpu].name, s->tasks[i].as);
+        return k->mean_ms[WS_MIN(WS_MAX(n_sm, 1), k->cost.n_sm) - 1];
+    }
     int n = WS_MAX(n_sm, 1), waves = (s->tasks[i].n_blocks + n - 1) / n;
     return waves * (s->start_ms[gpu] + s->length[i] * s->step_ms[gpu]) +
            s->specs[gpu].launch_overhead_ns / 1e6;
@@ -98,10 +107,10 @@ static int add_task(struct ws_live *l, const struct ws_live_set *s, int i)
 {
     const struct ws_live_task *t = &s->tasks[i];
     return ws_live_addf(l, t->name,
-                        "steps --blocks %d --length %d --seed %d --period-ms %g --deadline-ms %g "
-                        "--offset-ms %g --before-ms %g --for-ms %g --warm 1",
-                        t->n_blocks, s->length[i], i + 1, t->period_ms, t->deadline_ms,
-                        t->offset_ms, t->cpu_ms, s->duration_ms) < 0
+                        "steps%s%s --blocks %d --length %d --seed %d --period-ms %g --deadline-ms "
+                        "%g --offset-ms %g --before-ms %g --for-ms %g --warm 1",
+                        t->as ? " --as " : "", t->as ? t->as : "", t->n_blocks, s->length[i], i + 1,
+                        t->period_ms, t->deadline_ms, t->offset_ms, t->cpu_ms, s->duration_ms) < 0
                ? -1
                : 0;
 }
@@ -163,6 +172,7 @@ int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, co
                                 .options = options,
                                 .tasks = conf,
                                 .time_scale = s->time_scale,
+                                .follow = s->follow,
                                 .log = log};
     if (conf_text(s, conf, sizeof(conf))) {
         ws_cli_error("%s: too many tasks", x->name);
@@ -200,6 +210,9 @@ static int add_kernel(const struct ws_live_set *s, struct ws_gpus *g, int i, int
                                       .wcet = wcet,
                                       .dyn_w_per_sm = s->specs[gpu].dynamic_mw_per_sm / 1e3,
                                       .n_blocks = s->tasks[i].n_blocks};
+    if (s->tasks[i].as)
+        k->cost.dyn_w_per_sm =
+            ws_measured_find(s->specs[gpu].name, s->tasks[i].as)->cost.dyn_w_per_sm;
     g->n_kernels++;
     return 0;
 }

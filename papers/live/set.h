@@ -23,6 +23,9 @@ struct ws_live_task {
     double period_ms, deadline_ms, offset_ms, cpu_ms;
     int priority;        /* larger is higher; 0: best effort */
     int first_sm, n_sms; /* of a fixed set; n_sms 0: none */
+    /* The kernel of sBEET-mg (models/measured.h) whose times and powers its kernel follows; NULL:
+     * block_ms says how long it takes. */
+    const char *as;
 };
 struct ws_live_set {
     const char *gpus;
@@ -30,7 +33,8 @@ struct ws_live_set {
     int n_tasks;
     double duration_ms;
     double time_scale;
-    int n_slots; /* of each GPU; 0: the daemon's own */
+    const char *follow; /* a store of the kernels that tasks follow; NULL: none does */
+    int n_slots;        /* of each GPU; 0: the daemon's own */
     /* after ws_live_set_measure() */
     int n_gpus;
     struct ws_gpu_spec specs[WS_LIVE_SET_GPUS];

@@ -33,6 +33,7 @@ experiment() {
 if [ "$kills" -le 10 ] && [ -z "$asan" ]; then # with sanitizers the kills alone
     experiment live-consolidation 'makespan at most 1/5' 'energy at most 1/3'
     experiment live-preempt 'an urgent job starts within one block'
+    experiment live-measured 'rtx3070: time' 'rtx3070: power' 't400: time' 't400: power'
     experiment live-share 'share of 3 of 30 SMs'
     experiment live-stgm 'missed (%)'
     experiment live-gcaps 'preemption shortens the longest response'

@@ -25,6 +25,7 @@
 
 #include "base/alloc.h"
 #include "device/soft/soft_private.h"
+#include "device/soft/timeline/follow.h"
 
 enum flight_state { EXECUTING, EXECUTED, PRICED, WAITING };
 
@@ -50,6 +51,7 @@ struct ws_flight {
     struct ws_executed_kernel x;
     struct ws_timing_kernel kernel;
     struct ws_priced priced;
+    const struct ws_followed *followed; /* NULL: it is modelled */
     uint32_t *merged;
     double *left; /* of each unit, once cut */
 };
@@ -235,7 +237,10 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
                                      .dynamic_mw_per_sm = dynamic_mw_per_sm};
-    f->load.own_mw = ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns, f->load.sms.n);
+    f->load.own_mw =
+        f->followed
+            ? ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n)
+            : (int32_t)ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns, f->load.sms.n);
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);
@@ -256,6 +261,24 @@ static int merge(struct ws_flight *f)
     return 0;
 }
 
+/* Takes measured times where the kernel has them, at the clocks that they were measured at. */
+static void follow(struct ws_flight *f, const struct ws_gpu_spec *spec)
+{
+    struct ws_soft *d = f->device;
+    const struct ws_executed_kernel *x = &f->x;
+    const uint32_t *g = f->op->launch.grid;
+    const struct ws_dmodule *m = f->op->launch.instance->module;
+    uint64_t n_blocks = (uint64_t)g[0] * g[1] * g[2];
+    uint32_t n_sms = f->op->launch.sms.n ? f->op->launch.sms.n : spec->n_sms;
+    n_sms = (uint32_t)WS_MIN(n_sms, n_blocks);
+    f->followed = ws_follow_find(d->options.followed, d->options.n_followed,
+                                 m->info.kernels[f->op->launch.kernel].name);
+    if (f->followed && (spec->core_mhz != d->base.spec.core_mhz ||
+                        !ws_follow_price(f->followed, spec, n_sms, n_blocks, x->blocks_per_sm,
+                                         x->units, x->n_units, x->costs)))
+        f->followed = NULL;
+}
+
 static void price_kernel(struct ws_flight *f)
 {
     struct ws_soft *d = f->device;
@@ -266,6 +289,7 @@ static void price_kernel(struct ws_flight *f)
     ws_soft_price(d, &spec, op->space,
                   &(struct ws_fit){.need = x->need, .blocks_per_sm = x->blocks_per_sm}, x->units,
                   x->n_units, x->costs, &f->priced);
+    follow(f, &spec);
     int r = merge(f);
     f->kernel = (struct ws_timing_kernel){
         .ready_ns = op->ready_ns,

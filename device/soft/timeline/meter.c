@@ -40,8 +40,9 @@ struct ws_meter {
 struct moment {
     struct ws_sm_set sms;
     uint32_t n_loads;
-    uint64_t next_ns;    /* when it changes */
-    uint64_t mw, own_mw; /* own_mw: what the loads add of their own, of it */
+    uint64_t next_ns; /* when it changes */
+    uint64_t mw;
+    int64_t own_mw; /* what the loads add of their own, of it */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
@@ -93,7 +94,7 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
         if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
             spec.dynamic_mw_per_sm = WS_MAX(spec.dynamic_mw_per_sm, l->dynamic_mw_per_sm);
     }
-    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) + ret->own_mw : 0;
+    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) + (uint64_t)ret->own_mw : 0;
 }
 
 /* Operations of one owner count as one in what does not depend on SMs. */
@@ -144,7 +145,7 @@ static uint64_t sm_parts(const struct ws_meter *m, const struct company *c,
  * it adds to what others take, on average over all orders in which they may have come. */
 static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, uint64_t ns)
 {
-    unsigned __int128 pj = (unsigned __int128)(w->mw - w->own_mw) * ns, rest = pj;
+    unsigned __int128 pj = (unsigned __int128)(w->mw - (uint64_t)w->own_mw) * ns, rest = pj;
     unsigned __int128 awake = WS_MIN((unsigned __int128)m->spec.static_mw * ns, pj), idle = 0;
     struct company c = {0};
     if (w->sms.n)
@@ -164,7 +165,7 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
             if (l->sms.n)
                 share += (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * w->sms.n);
         }
-        l->pj += share + (unsigned __int128)l->own_mw * ns;
+        l->pj += share + (unsigned __int128)((__int128)l->own_mw * ns);
         rest -= share;
     }
     m->rounded_pj += rest;
@@ -201,7 +202,7 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
         l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns +
-                (unsigned __int128)l->own_mw * (until - l->start_ns);
+                (unsigned __int128)((__int128)l->own_mw * (until - l->start_ns));
         l->shared = true; /* the static power of that time is others', or idle */
         m->energy_pj += l->pj;
         if (m->reads)

@@ -15,7 +15,7 @@ struct ws_meter_load {
     uint64_t owner;             /* whose it is: ws_space_id() */
     struct ws_sm_set sms;       /* empty for a copy */
     uint32_t dynamic_mw_per_sm; /* as the clocks were */
-    uint32_t own_mw;            /* that it adds whatever its SMs add, and pays alone */
+    int32_t own_mw;             /* that it adds whatever its SMs add, and pays alone */
     unsigned __int128 pj;       /* its share so far */
     bool shared;                /* something else has run beside it */
 };
