@@ -8,6 +8,12 @@
  * run kernels, and what an SM at work takes more than an idle one by the operations on it. That is
  * the Shapley value. While nothing runs it is static power that no operation is charged for (idle).
  *
+ * What an operation adds of its own is negative if its kernel was measured to draw less than Eq. 2
+ * says (follow.h). Where several such operations run, the GPU draws no less than any of them draws
+ * alone; if that is more than the sum, all that runs pays the difference in equal parts. An
+ * operation whose share is negative at its end is charged nothing, and the next ones are charged
+ * less by as much.
+ *
  * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
  * may turn out to have run in the past. For that part it is charged the energy of its SMs and its
  * own, which is added to the GPU's energy.
@@ -31,8 +37,9 @@ struct ws_meter {
     struct ws_list loads;
     bool on;
     uint64_t swept_ns, busy_ns, sm_busy_ns;
-    unsigned __int128 energy_pj, idle_pj, rounded_pj;
-    bool reads; /* only what `readings` shows may be known outside */
+    unsigned __int128 energy_pj, idle_pj;
+    __int128 rounded_pj; /* what the next operations are to pay; negative: are to be spared */
+    bool reads;          /* only what `readings` shows may be known outside */
     struct ws_readings readings;
 };
 
@@ -40,9 +47,9 @@ struct ws_meter {
 struct moment {
     struct ws_sm_set sms;
     uint32_t n_loads;
-    uint64_t next_ns; /* when it changes */
-    uint64_t mw;
-    int64_t own_mw; /* what the loads add of their own, of it */
+    uint64_t next_ns;    /* when it changes */
+    uint64_t mw, eq2_mw; /* eq2_mw: of it, what Eq. 2 says */
+    uint64_t lift_mw;    /* of it, what it is above the sum of Eq. 2 and the loads' own */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
@@ -80,6 +87,7 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
     struct ws_gpu_spec spec = {.n_sms = m->spec.n_sms,
                                .static_mw = m->spec.static_mw,
                                .idle_mw_per_sm = m->spec.idle_mw_per_sm};
+    int64_t own_mw = 0, least_mw = 0; /* least_mw: what one load draws alone */
     *ret = (struct moment){.next_ns = UINT64_MAX};
     ws_list_for_each (it, &m->loads) {
         const struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
@@ -89,12 +97,18 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
             continue;
         ret->next_ns = WS_MIN(ret->next_ns, l->end_ns);
         ret->n_loads++;
-        ret->own_mw += l->own_mw;
+        own_mw += l->own_mw;
         ws_sm_set_join(&ret->sms, &l->sms);
         if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
             spec.dynamic_mw_per_sm = WS_MAX(spec.dynamic_mw_per_sm, l->dynamic_mw_per_sm);
+        if (l->own_mw < 0)
+            least_mw = WS_MAX(least_mw, (int64_t)ws_power_mw(&spec, l->sms.n) + l->own_mw);
     }
-    ret->mw = ret->n_loads || m->on ? ws_power_mw(&spec, ret->sms.n) + (uint64_t)ret->own_mw : 0;
+    if (!ret->n_loads && !m->on)
+        return;
+    ret->eq2_mw = ws_power_mw(&spec, ret->sms.n);
+    ret->mw = (uint64_t)WS_MAX((int64_t)ret->eq2_mw + own_mw, least_mw);
+    ret->lift_mw = (uint64_t)((int64_t)ret->mw - (int64_t)ret->eq2_mw - own_mw);
 }
 
 /* Operations of one owner count as one in what does not depend on SMs. */
@@ -145,7 +159,8 @@ static uint64_t sm_parts(const struct ws_meter *m, const struct company *c,
  * it adds to what others take, on average over all orders in which they may have come. */
 static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, uint64_t ns)
 {
-    unsigned __int128 pj = (unsigned __int128)(w->mw - (uint64_t)w->own_mw) * ns, rest = pj;
+    unsigned __int128 pj = (unsigned __int128)w->eq2_mw * ns;
+    __int128 rest = (__int128)w->mw * ns;
     unsigned __int128 awake = WS_MIN((unsigned __int128)m->spec.static_mw * ns, pj), idle = 0;
     struct company c = {0};
     if (w->sms.n)
@@ -165,8 +180,10 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
             if (l->sms.n)
                 share += (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * w->sms.n);
         }
-        l->pj += share + (unsigned __int128)((__int128)l->own_mw * ns);
-        rest -= share;
+        __int128 paid =
+            (__int128)share + (__int128)l->own_mw * ns + (__int128)w->lift_mw * ns / w->n_loads;
+        l->pj += paid;
+        rest -= paid;
     }
     m->rounded_pj += rest;
 }
@@ -201,12 +218,12 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     uint64_t until = WS_MIN(l->end_ns, m->swept_ns);
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
-        l->pj = (unsigned __int128)l->dynamic_mw_per_sm * sm_ns +
-                (unsigned __int128)((__int128)l->own_mw * (until - l->start_ns));
+        __int128 own_pj = (__int128)l->own_mw * (until - l->start_ns);
+        l->pj = WS_MAX((__int128)l->dynamic_mw_per_sm * sm_ns + own_pj, (__int128)0);
         l->shared = true; /* the static power of that time is others', or idle */
-        m->energy_pj += l->pj;
+        m->energy_pj += (unsigned __int128)l->pj;
         if (m->reads)
-            ws_readings_late(&m->readings, l->pj);
+            ws_readings_late(&m->readings, (unsigned __int128)l->pj);
         m->sm_busy_ns += sm_ns;
     }
     ws_list_append(&m->loads, &l->link);
@@ -241,10 +258,10 @@ uint64_t ws_meter_end(struct ws_meter *m, struct ws_meter_load *l, uint64_t *ret
     pthread_mutex_lock(&m->lock);
     sweep(m, l->end_ns);
     ws_list_remove(&l->link);
-    unsigned __int128 pj = l->pj + m->rounded_pj;
-    m->rounded_pj = pj % PJ_PER_UJ;
-    uint64_t uj = m->reads ? estimate_uj(m, l) : (uint64_t)(pj / PJ_PER_UJ);
-    *ret_alone_uj = m->reads || l->shared ? 0 : uj;
+    __int128 pj = l->pj + m->rounded_pj, charged_pj = WS_MAX(pj - pj % PJ_PER_UJ, (__int128)0);
+    m->rounded_pj = pj - charged_pj;
+    uint64_t uj = m->reads ? estimate_uj(m, l) : (uint64_t)(charged_pj / PJ_PER_UJ);
+    *ret_alone_uj = m->reads || l->shared ? 0 : (uint64_t)(l->pj / PJ_PER_UJ);
     pthread_mutex_unlock(&m->lock);
     return uj;
 }

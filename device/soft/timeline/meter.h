@@ -16,7 +16,7 @@ struct ws_meter_load {
     struct ws_sm_set sms;       /* empty for a copy */
     uint32_t dynamic_mw_per_sm; /* as the clocks were */
     int32_t own_mw;             /* that it adds whatever its SMs add, and pays alone */
-    unsigned __int128 pj;       /* its share so far */
+    __int128 pj;                /* its share so far; may be negative, as own_mw */
     bool shared;                /* something else has run beside it */
 };
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "device/soft/timeline/follow.h"
+#include "device/soft/timeline/meter.h"
 #include "device/soft/timeline/power.h"
 
 static const double time_ns[] = {8000, 4000, 0, 2100}, power_mw[] = {20000, 15000, 0, 0};
@@ -28,7 +29,7 @@ static void kernels_are_found_by_name(void **state)
 static void price(uint32_t n_sms, uint64_t n_blocks, uint32_t per_sm, uint32_t n_units,
                   uint32_t blocks_of_unit, double want_ns)
 {
-    struct ws_unit units[16];
+    struct ws_unit units[16] = {0};
     struct ws_cost costs[16];
     for (uint32_t i = 0; i < n_units; i++)
         units[i] = (struct ws_unit){.n_blocks = blocks_of_unit};
@@ -67,6 +68,51 @@ static void the_board_draws_what_was_measured(void **state)
     assert_true(ws_follow_own_mw(kernels, &gpu, 2) < 0);
 }
 
+/* @n kernels, each on one SM, that were measured to draw 2 W alone. Eq. 2 says so much more that the
+ * sum for several would be negative. */
+static void together(uint32_t n, bool one_owner, bool one_sm)
+{
+    struct ws_meter *m;
+    struct ws_meter_load loads[6];
+    struct ws_meter_totals t;
+    uint64_t sum_uj = 0, alone_uj;
+    int32_t own_mw = 2000 - (int32_t)ws_power_mw(&gpu, 1);
+    assert_int_equal(ws_meter_new(&m, &gpu, &(struct ws_device_options){0}, 0), 0);
+    for (uint32_t i = 0; i < n; i++) {
+        loads[i] = (struct ws_meter_load){.end_ns = 1000000000,
+                                          .owner = one_owner ? 1 : i + 1,
+                                          .dynamic_mw_per_sm = gpu.dynamic_mw_per_sm,
+                                          .own_mw = own_mw};
+        ws_sm_set_add(&loads[i].sms, one_sm ? 0 : i);
+        ws_meter_begin(m, 0, &loads[i]);
+    }
+    ws_meter_totals(m, 500000000, &t);
+    assert_in_range(t.power_mw, 2000, ws_power_mw(&gpu, n));
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t uj = ws_meter_end(m, &loads[i], &alone_uj);
+        if (!one_owner)
+            assert_in_range(uj, 2000000 / n - 1, 2000000 / n + 1);
+        sum_uj += uj;
+    }
+    ws_meter_totals(m, 1000000000, &t);
+    assert_in_range(t.energy_uj, 2000000, ws_power_mw(&gpu, n) * 1000);
+    /* what some of them paid too much is taken off the next */
+    struct ws_meter_load next = {.start_ns = 1000000000, .end_ns = 9000000000};
+    ws_meter_begin(m, 1000000000, &next);
+    sum_uj += ws_meter_end(m, &next, &alone_uj);
+    assert_int_equal(alone_uj, 8 * gpu.static_mw * 1000);
+    ws_meter_totals(m, 9000000000, &t);
+    assert_in_range(t.energy_uj - t.idle_energy_uj - sum_uj, 0, 1);
+    ws_meter_free(m);
+}
+
+static void together_they_draw_no_less_than_one(void **state)
+{
+    for (uint32_t n = 1; n <= 6; n++)
+        for (int how = 0; how < 4; how++)
+            together(n, how & 1, how & 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +120,7 @@ int main(void)
         cmocka_unit_test(the_waves_take_the_measured_time),
         cmocka_unit_test(what_was_not_measured_is_modelled),
         cmocka_unit_test(the_board_draws_what_was_measured),
+        cmocka_unit_test(together_they_draw_no_less_than_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
