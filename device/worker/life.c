@@ -207,7 +207,7 @@ static void describe_end(struct ws_proxy *p, int status, char *ret, size_t size)
     memcpy(lost, p->page->lost_text, sizeof(lost));
     lost[sizeof(lost) - 1] = 0;
     if (p->page->lost && lost[0])
-        snprintf(ret, size, "%s", lost);
+        snprintf(ret, size, "%.*s", (int)size - 1, lost);
     else if (WIFSIGNALED(status))
         snprintf(ret, size, "it was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
