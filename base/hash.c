@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint64_t key[2];
+static uint64_t key[6]; /* two for texts, the others for words */
 
 static void make_key(void)
 {
@@ -17,6 +17,8 @@ static void make_key(void)
         return;
     key[0] = ws_clock_ns(); /* early in the machine's life, or the system call is forbidden */
     key[1] = (uint64_t)(uintptr_t)&key;
+    for (unsigned i = 2; i < WS_ARRAY_SIZE(key); i++)
+        key[i] = 0x9e3779b97f4a7c15 * (key[0] + i) ^ key[1];
 }
 
 static uint64_t rotate(uint64_t x, unsigned bits)
@@ -63,4 +65,18 @@ uint64_t ws_hash(const void *data, size_t bytes)
     for (int k = 0; k < 3; k++)
         round_of(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Two words that differ have any pair of values for @h equally often. What follows keeps that, as
+ * it only gives each value another name, and keeps words in a row from having values in a row. */
+uint32_t ws_hash_word(uint64_t word)
+{
+    enum { SHIFT = 63 }; /* of 64 + 64 - 1 bits the highest 64 */
+    pthread_once(&once, make_key);
+    unsigned __int128 a = (unsigned __int128)key[2] << 64 | key[3],
+                      b = (unsigned __int128)key[4] << 64 | key[5];
+    uint64_t h = (uint64_t)((a * word + b) >> SHIFT);
+    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
+    h = (h ^ h >> 29) * 0xd6e8feb86659fd93;
+    return (uint32_t)(h ^ h >> 32);
 }

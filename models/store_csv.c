@@ -18,7 +18,7 @@
 #include "base/error.h"
 
 #define HASH_NONFATAL_OOM 1 /* out of memory: the entry is not in the table, which hh.tbl tells */
-#include <uthash.h>
+#include "base/table.h"
 
 enum { CSV_VERSION = 1, MAX_FIELDS = 128 };
 

@@ -12,6 +12,11 @@ check_PROGRAMS += tests/unit/base/test_file
 tests_unit_base_test_file_SOURCES = tests/unit/base/test_file.c
 tests_unit_base_test_file_LDADD = base/libbase.a $(TEST_LDADD)
 TESTS += tests/unit/base/test_file
+check_PROGRAMS += tests/unit/base/test_table
+tests_unit_base_test_table_SOURCES = tests/unit/base/test_table.c
+tests_unit_base_test_table_LDADD = base/libbase.a $(TEST_LDADD)
+tests_unit_base_test_table_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
+TESTS += tests/unit/base/test_table
 # protocol tests
 check_PROGRAMS += tests/unit/frontend/test_ring
 tests_unit_frontend_test_ring_SOURCES = tests/unit/frontend/test_ring.c

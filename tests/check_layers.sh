@@ -96,4 +96,9 @@ allow frontend/gate base protocol frontend/channel frontend/config.h frontend/in
 # cli: coverage asks the decoder (device) and reads the table of entry points
 # (frontend/interpose/entrypoints.def, no code of it).
 allow cli base protocol ptx models policy device frontend papers
+# Files that share a hash table must agree on where its buckets are.
+if grep -rnE '^ *# *include *<uthash\.h>' --include='*.c' --include='*.h' . | grep -v '^\./base/table\.h:'; then
+    echo "check_layers: include \"base/table.h\" instead" >&2
+    exit 1
+fi
 [ "$bad" = 0 ] || { echo "check_layers: the includes above point up" >&2; exit 1; }

@@ -20,11 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "backend/accounts/recent.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/table.h"
 
 enum { STRANGERS_PART = 4, NAME_BYTES = 64 };
 

@@ -3,8 +3,8 @@
 #ifndef WS_BACKEND_CLIENT_EVENT_H
 #define WS_BACKEND_CLIENT_EVENT_H
 
-#include <uthash.h>
 #include "backend/client/client.h"
+#include "base/table.h"
 
 /* One EventRecord. Whoever waits for it holds a reference. */
 struct ws_record {

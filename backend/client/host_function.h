@@ -3,8 +3,8 @@
 #ifndef WS_BACKEND_CLIENT_HOST_FUNCTION_H
 #define WS_BACKEND_CLIENT_HOST_FUNCTION_H
 
-#include <uthash.h>
 #include "backend/client/client.h"
+#include "base/table.h"
 
 struct ws_command;
 struct ws_stream;

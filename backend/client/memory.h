@@ -3,9 +3,9 @@
 #ifndef WS_BACKEND_CLIENT_MEMORY_H
 #define WS_BACKEND_CLIENT_MEMORY_H
 
-#include <uthash.h>
 #include "backend/client/object.h"
 #include "backend/client/va.h"
+#include "base/table.h"
 
 struct ws_handle;
 struct ws_reservation;

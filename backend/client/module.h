@@ -3,9 +3,9 @@
 #ifndef WS_BACKEND_CLIENT_MODULE_H
 #define WS_BACKEND_CLIENT_MODULE_H
 
-#include <uthash.h>
 #include "backend/client/client.h"
 #include "backend/code/cache.h"
+#include "base/table.h"
 
 struct ws_module {
     uint64_t id;

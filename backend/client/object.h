@@ -3,9 +3,9 @@
 #ifndef WS_BACKEND_CLIENT_OBJECT_H
 #define WS_BACKEND_CLIENT_OBJECT_H
 
-#include <uthash.h>
 #include "backend/client/client.h"
 #include "backend/client/va.h"
+#include "base/table.h"
 
 struct ws_account;
 struct ws_gpu;

@@ -4,8 +4,8 @@
 #ifndef WS_BACKEND_CLIENT_SEGMENT_H
 #define WS_BACKEND_CLIENT_SEGMENT_H
 
-#include <uthash.h>
 #include "backend/client/client.h"
+#include "base/table.h"
 
 struct ws_segment {
     uint32_t id;

@@ -6,10 +6,10 @@
 #ifndef WS_BACKEND_CLIENT_STREAM_H
 #define WS_BACKEND_CLIENT_STREAM_H
 
-#include <uthash.h>
 #include "backend/client/command.h"
 #include "backend/client/va.h"
 #include "base/sm_set.h"
+#include "base/table.h"
 
 struct ws_gpu;
 struct ws_gpu_job;

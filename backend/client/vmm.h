@@ -4,8 +4,8 @@
 #ifndef WS_BACKEND_CLIENT_VMM_H
 #define WS_BACKEND_CLIENT_VMM_H
 
-#include <uthash.h>
 #include "backend/client/object.h"
+#include "base/table.h"
 
 struct ws_handle { /* an object that the client has an id for */
     uint64_t id;

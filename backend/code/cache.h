@@ -10,9 +10,9 @@
 #define WS_BACKEND_CODE_CACHE_H
 
 #include <pthread.h>
-#include <uthash.h>
 #include "backend/accounts/account.h"
 #include "base/list.h"
+#include "base/table.h"
 #include "backend/learn/learn.h"
 #include "backend/code/discard.h"
 #include "backend/code/rewrite.h"

@@ -6,9 +6,9 @@
 #define WS_BACKEND_LEARN_LEARN_PRIVATE_H
 
 #include <pthread.h>
-#include <uthash.h>
 #include "backend/learn/learn.h"
 #include "base/list.h"
+#include "base/table.h"
 #include "device/fitted.h"
 #include "models/mwp_cwp.h"
 #include "ptx/analysis/count.h"

@@ -4,11 +4,11 @@
 #ifndef WS_BACKEND_SCHEDULING_DISPATCH_PRIVATE_H
 #define WS_BACKEND_SCHEDULING_DISPATCH_PRIVATE_H
 
-#include <uthash.h>
 #include "backend/scheduling/alarms.h"
 #include "backend/backend.h"
 #include "backend/scheduling/dispatch.h"
 #include "backend/scheduling/rapl.h"
+#include "base/table.h"
 #include "models/dvfs.h"
 #include "policy/policy.h"
 

@@ -5,11 +5,11 @@
 #ifndef WS_BACKEND_WIRE_CONNECTION_H
 #define WS_BACKEND_WIRE_CONNECTION_H
 
-#include <uthash.h>
 #include "backend/accounts/account.h"
 #include "backend/wire/door_private.h"
 #include "backend/wire/zmtp.h"
 #include "base/list.h"
+#include "base/table.h"
 
 struct ws_connection {
     enum ws_door_source source; /* first: what an event points at */

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/table.h"
 #include "base/trace_file.h"
 #include "cli/common/options.h"
 #include "cli/common/link.h"

@@ -28,11 +28,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "device/cuda/cuda_private.h"
 
 #define RESERVE_BYTES (UINT64_C(16) << 30)

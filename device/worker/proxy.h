@@ -13,9 +13,9 @@
 #define WS_DEVICE_WORKER_PROXY_H
 
 #include <pthread.h>
-#include <uthash.h>
 
 #include "base/list.h"
+#include "base/table.h"
 #include "device/alarms.h"
 #include "device/check.h"
 #include "device/progress.h"

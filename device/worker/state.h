@@ -5,9 +5,9 @@
 #define WS_DEVICE_WORKER_STATE_H
 
 #include <pthread.h>
-#include <uthash.h>
 
 #include "base/list.h"
+#include "base/table.h"
 #include "device/space.h"
 #include "device/worker/wire.h"
 

@@ -9,9 +9,9 @@
 #include "frontend/context/context.h"
 
 #include <stdlib.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/texture/array.h"
 #include "frontend/errors.h"
 #include "frontend/memory/ipc.h"

@@ -19,9 +19,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/context/context.h"
 
 _Atomic unsigned ws_work_watch, ws_work_marked;

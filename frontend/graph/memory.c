@@ -6,9 +6,9 @@
  * memory, one page at a time, which kernels write and the host reads. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/context/context.h"
 #include "frontend/graph/graph.h"
 #include "frontend/stream/host.h"

@@ -6,9 +6,9 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/errors.h"
 #include "frontend/memory/pool.h"
 

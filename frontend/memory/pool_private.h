@@ -4,8 +4,8 @@
 #define WS_FRONTEND_MEMORY_POOL_PRIVATE_H
 
 #include <pthread.h>
-#include <uthash.h>
 
+#include "base/table.h"
 #include "frontend/memory/pool.h"
 
 enum { /* attributes of a pool: cudaMemPoolAttr = CUmemPool_attribute */

@@ -12,7 +12,7 @@
 #define WS_FRONTEND_MODULE_MODULE_H
 
 #include <stdbool.h>
-#include <uthash.h>
+#include "base/table.h"
 #include "frontend/context/context.h"
 #include "frontend/cuda_types.h"
 

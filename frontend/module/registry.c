@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "frontend/errors.h"
 
 struct symbol {

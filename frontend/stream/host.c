@@ -13,9 +13,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/context/context.h"
 
 struct host_task {

@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/alloc.h"
+#include "base/table.h"
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
 

@@ -21,10 +21,7 @@
 #include "base/alloc.h"
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/hash.h"
-
-#define HASH_FUNCTION(key, bytes, value) ((value) = (unsigned)ws_hash((key), (bytes)))
-#include <uthash.h>
+#include "base/table.h"
 
 enum {
     MACHINE_CUDA = 190,

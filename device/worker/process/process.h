@@ -8,8 +8,8 @@
 #define WS_DEVICE_WORKER_PROCESS_H
 
 #include <pthread.h>
-#include <uthash.h>
 
+#include "base/table.h"
 #include "device/space.h"
 #include "device/worker/wire.h"
 

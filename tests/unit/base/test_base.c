@@ -193,6 +193,19 @@ static void test_hash_tells_texts_apart(void **state)
     }
 }
 
+/* Whichever bits tell the words apart, the low bits of their values do too. */
+static void test_hash_spreads_words(void **state)
+{
+    enum { N = 1024, MOST = 32 };
+    for (unsigned shift = 0; shift <= 48; shift++) {
+        unsigned n[N] = {0};
+        for (uint64_t k = 0; k < N; k++)
+            n[ws_hash_word(k << shift) % N]++;
+        for (unsigned k = 0; k < N; k++)
+            assert_in_range(n[k], 0, MOST);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +219,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_budget_of_bytes),
         cmocka_unit_test(test_budget_of_time),
         cmocka_unit_test(test_hash_tells_texts_apart),
+        cmocka_unit_test(test_hash_spreads_words),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
