@@ -224,10 +224,10 @@ void ws_exec_split(struct ws_core_ctx *c, uint32_t mask, const struct ws_seg *se
 /* Lanes of the split end. */
 void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask);
 /* The mapping of global memory holding [va, va+bytes), cached. NULL: none. */
+const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_t bytes);
 /* Zeros for a read that goes a little too far, as far as the client's space allows; NULL: it is a
  * fault. */
 const uint8_t *ws_exec_margin(struct ws_core_ctx *c, uint64_t va, uint64_t bytes);
-const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_t bytes);
 /* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was
  * faulted. */
 uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
