@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#define KEEP_NS (10 * WS_NS_PER_S)
+#define KEEP_NS (60 * WS_NS_PER_S) /* whoever traces may be stopped for a while */
 enum { SPANS_PER_REPLY = 512 };
 
 static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
