@@ -286,7 +286,7 @@ static struct ws_learn_watts unmeasured(const struct ws_learn_gpu *g,
 void ws_learn_window_take(struct ws_learn_gpu *g, struct ws_learn_window *w)
 {
     double noise = w->is_launch ? LAUNCH : COUNTER, busy_s = 0, expected, idle_var = 0, var = 0;
-    struct ws_learn_point *p[WS_LEARN_PARTS];
+    struct ws_learn_point *p[WS_LEARN_PARTS] = {NULL};
     for (uint32_t i = 0; i < w->n_parts; i++) {
         struct ws_learn_part *part = &w->parts[i];
         p[i] = ws_learn_point_at(part->shape, part->n_sms);

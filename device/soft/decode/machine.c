@@ -92,10 +92,10 @@ static bool is_double(const struct ws_ptx_insn *i)
 
 struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i)
 {
-    struct ws_machine issued = {.n_insns = 1};
+    static const struct ws_machine none, issued = {.n_insns = 1};
     switch (ws_ptx_insn_mix(i)) {
     case WS_MIX_INT:
-        return i->op == WS_OP_CVTA ? (struct ws_machine){0} : integer(i);
+        return i->op == WS_OP_CVTA ? none : integer(i);
     case WS_MIX_FP32:
         return single(i);
     case WS_MIX_FP16:
@@ -106,15 +106,14 @@ struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i)
         return special(i);
     case WS_MIX_CONV:
         if (i->op == WS_OP_CVTA)
-            return (struct ws_machine){0};
+            return none;
         return is_double(i) ? ops(1, WS_UNIT_FP64, 1) : ops(1, WS_UNIT_INT, 1);
     case WS_MIX_MOVE: /* of a special register: one; else the compiler renames registers */
-        return i->op == WS_OP_CVTA
-                   ? (struct ws_machine){0}
-                   : (struct ws_machine){.n_insns = i->n_operands == 2 &&
-                                                    i->operands[1].kind == WS_OPD_SREG};
+        return i->op != WS_OP_CVTA && i->n_operands == 2 && i->operands[1].kind == WS_OPD_SREG
+                   ? issued
+                   : none;
     case WS_MIX_LDST: /* parameters are operands of what uses them */
-        return i->op == WS_OP_LD && i->space == WS_SP_PARAM ? (struct ws_machine){0} : issued;
+        return i->op == WS_OP_LD && i->space == WS_SP_PARAM ? none : issued;
     default:
         return issued;
     }

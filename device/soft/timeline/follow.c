@@ -16,7 +16,8 @@ const struct ws_followed *ws_follow_find(const struct ws_followed *v, uint32_t n
 
 static double n_waves(uint64_t n, uint64_t wave)
 {
-    return (double)((n + wave - 1) / wave);
+    uint64_t waves = (n + wave - 1) / wave;
+    return (double)waves;
 }
 
 bool ws_follow_price(const struct ws_followed *k, const struct ws_gpu_spec *spec, uint32_t n_sms,

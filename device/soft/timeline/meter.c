@@ -151,7 +151,7 @@ static uint64_t sm_parts(const struct ws_meter *m, const struct company *c,
     uint64_t sum = 0;
     for (uint32_t sm = 0; sm < m->spec.n_sms && l->sms.n; sm++)
         if (ws_sm_set_has(&l->sms, sm))
-            sum += SM_UNIT / c->users[sm];
+            sum += SM_UNIT / WS_MAX(c->users[sm], 1);
     return sum;
 }
 
@@ -174,11 +174,12 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
         unsigned __int128 share = pj;
         if (w->n_loads > 1) {
             l->shared = true;
-            share = is_first(m, l, at_ns, false) ? awake / c.n_owners : 0;
+            share = is_first(m, l, at_ns, false) ? awake / WS_MAX(c.n_owners, 1u) : 0;
             if (l->sms.n && is_first(m, l, at_ns, true))
-                share += idle / c.n_with_kernels;
+                share += idle / WS_MAX(c.n_with_kernels, 1u);
             if (l->sms.n)
-                share += (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * w->sms.n);
+                share +=
+                    (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * WS_MAX(w->sms.n, 1u));
         }
         __int128 paid =
             (__int128)share + (__int128)l->own_mw * ns + (__int128)w->lift_mw * ns / w->n_loads;
