@@ -46,10 +46,10 @@ static void make(struct making *w)
 
 static void finish(struct making *w)
 {
-    if (w->r)
+    if (w->r) {
         w->made.instance = NULL;
-    if (w->r)
         w->made.error = w->r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_IMAGE;
+    }
     w->done(&w->made);
     free(w);
 }

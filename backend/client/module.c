@@ -190,10 +190,10 @@ void ws_module_place(struct ws_client *c, const Ws__ModulePlace *q, uint64_t seq
     struct ws_module *m = ws_module_find(c, q->module);
     Ws__Error e = WS__ERROR__INVALID_HANDLE;
     const uint64_t *var_va = NULL;
-    if (m && !m->launched && !m->placing)
-        var_va = m->code->info->own_vars ? NULL : new_places(m, q, &e);
     if (m && m->code->info->own_vars)
         e = WS__ERROR__INVALID_VALUE;
+    else if (m && !m->launched && !m->placing)
+        var_va = new_places(m, q, &e);
     if (!var_va) {
         refuse(c, seq, e, "");
         return;

@@ -50,5 +50,7 @@ extern const struct attack attacks_connect[], attacks_message[], attacks_code[],
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);
+/* Connects and says hello, as soon as the daemon lets it in. Return: false: the attack is over. */
+bool attack_open(struct raw *r, const struct target *t);
 
 #endif

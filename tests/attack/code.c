@@ -30,16 +30,6 @@ static void __attribute__((format(printf, 2, 3))) say(struct text *x, const char
     va_end(ap);
 }
 
-static bool open_or_wait(struct raw *r, const struct target *t)
-{
-    while (attack_goes_on(t)) {
-        if (!raw_open(r, t->sock, NULL))
-            return true;
-        attack_sleep_ms(5);
-    }
-    return false;
-}
-
 /* ---- row 1: launches between a reset and its end ---- */
 
 /* A kernel of some tens of ms. */
@@ -54,7 +44,7 @@ static const char *reset(const struct target *t, unsigned copy)
     struct text x = {0};
     struct raw r;
     say(&x, HEAD LONG_KERNEL, copy);
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
         if (raw_load(&r, 1, x.p, x.n))
             continue;
         raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
@@ -74,7 +64,7 @@ static const char *load_again_and_again(const struct target *t, unsigned copy,
                                         void (*make)(struct text *, unsigned))
 {
     struct raw r;
-    for (unsigned i = 0; attack_goes_on(t) && open_or_wait(&r, t); i++) {
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
         struct text x = {0};
         make(&x, copy * 1000 + i);
         raw_load_begin(&r, 1, x.p, x.n);
@@ -140,7 +130,7 @@ static const char *gibibyte(const struct target *t, unsigned copy)
     char *p = malloc(GIB);
     struct raw r;
     (void)copy;
-    if (!p || !open_or_wait(&r, t))
+    if (!p || !attack_open(&r, t))
         return NULL;
     memset(p, ' ', GIB);
     int n = snprintf(p, 4096, HEAD ".visible .entry k()\n{\nret;\n}\n", 1u);
@@ -157,7 +147,7 @@ static const char *decompressed(const struct target *t, unsigned copy)
     ZSTD_CCtx *z = ZSTD_createCCtx();
     ZSTD_outBuffer out = {image, PIECE, 80};
     struct raw r;
-    if (!image || !piece || !z || !open_or_wait(&r, t))
+    if (!image || !piece || !z || !attack_open(&r, t))
         return NULL;
     for (unsigned i = 0; i < 1023; i++) {
         memset(piece, ' ', PIECE);
@@ -193,7 +183,7 @@ static const char *endless_kernel(const struct target *t, unsigned copy)
     struct raw r;
     say(&x, HEAD ".visible .entry k()\n{\nL:\nbra L;\n}\n", copy);
     l.grid_x = 64; /* on all SMs */
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
         Ws__Sync s = WS__SYNC__INIT;
         s.what_case = WS__SYNC__WHAT_DEVICE;
         if (raw_load(&r, 1, x.p, x.n))

@@ -12,16 +12,6 @@
 
 /* ---- row 7: work for the loop ---- */
 
-static bool open_or_wait(struct raw *r, const struct target *t)
-{
-    while (attack_goes_on(t)) {
-        if (!raw_open(r, t->sock, NULL))
-            return true;
-        attack_sleep_ms(5);
-    }
-    return false;
-}
-
 /* Allocations are cleared, so this is 64 GiB of zeros in 50 KB. */
 static const char *clearing(const struct target *t, unsigned copy)
 {
@@ -30,7 +20,7 @@ static const char *clearing(const struct target *t, unsigned copy)
     struct raw r;
     alloc.bytes = 32 << 20;
     (void)copy;
-    while (attack_goes_on(t) && open_or_wait(&r, t)) {
+    while (attack_goes_on(t) && attack_open(&r, t)) {
         if (!raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, &free_it.address)) {
             uint64_t last = 0;
             for (int i = 0; i < 2000; i++) {
@@ -49,7 +39,7 @@ static const char *variable(const struct target *t, unsigned copy)
 {
     struct raw r;
     char ptx[256];
-    for (unsigned i = 0; attack_goes_on(t) && open_or_wait(&r, t); i++) {
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
         int n = snprintf(ptx, sizeof(ptx),
                          "// %u %u\n.version 7.0\n.target sm_50\n.address_size 64\n"
                          ".visible .global .b8 big[1073741824];\n.visible .entry k()\n{\nret;\n}\n",
@@ -68,7 +58,7 @@ static const char *not_supported(const struct target *t, unsigned copy)
     char name[64];
     s.name = name;
     s.count = 1;
-    for (unsigned n = 0; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r))
+    for (unsigned n = 0; attack_goes_on(t) && attack_open(&r, t); raw_close(&r))
         while (attack_goes_on(t)) {
             for (int i = 0; i < 2000; i++) {
                 snprintf(name, sizeof(name), "cuNothing%u_%u", copy, n++);
@@ -131,7 +121,7 @@ static const char *queries(const struct target *t, unsigned copy)
     q.what_case = WS__QUERY__WHAT_STREAM;
     q.stream = WS_STREAM_DEFAULT_0;
     (void)copy;
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r))
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r))
         while (attack_goes_on(t)) {
             uint64_t last = 0;
             for (int i = 0; i < 4000; i++)
@@ -197,7 +187,7 @@ static const char *lies(const struct target *t, unsigned copy)
     static const uint32_t compressed[] = {4096, 0, 4097, UINT32_MAX};
     uint8_t image[8192];
     struct raw r;
-    for (unsigned i = 0; attack_goes_on(t) && open_or_wait(&r, t); i++) {
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
         size_t n =
             lie(image, copy % 2, sizes[i % WS_ARRAY_SIZE(sizes)],
                 compressed[i / WS_ARRAY_SIZE(sizes) % WS_ARRAY_SIZE(compressed)], (uint8_t)i);
@@ -214,7 +204,7 @@ static const char *stop_in_message(const struct target *t, unsigned copy)
     uint8_t head[9];
     struct raw r;
     (void)copy;
-    if (!open_or_wait(&r, t))
+    if (!attack_open(&r, t))
         return NULL;
     raw_bytes(r.fd, head, raw_head(head, 100000, false));
     raw_bytes(r.fd, head, 5);
@@ -225,7 +215,7 @@ static const char *stop_in_message(const struct target *t, unsigned copy)
 static const char *stop_in_ring(const struct target *t, unsigned copy)
 {
     struct raw r;
-    if (!open_or_wait(&r, t) || raw_open_side(&r, t->side) || raw_open_ring(&r))
+    if (!attack_open(&r, t) || raw_open_side(&r, t->side) || raw_open_ring(&r))
         return NULL;
     /* The first slot says that it is full and is not; the next one comes before it. */
     struct ws_ring_slot *slot = r.ring.memory->to_daemon;
@@ -243,7 +233,7 @@ static const char *stop_in_ring(const struct target *t, unsigned copy)
 static const char *ring_noise(const struct target *t, unsigned copy)
 {
     struct raw r;
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
         if (raw_open_side(&r, t->side) || raw_open_ring(&r))
             continue;
         for (unsigned i = 0; i < 20000 && attack_goes_on(t); i++) {

@@ -178,6 +178,16 @@ void attack_sleep_ms(unsigned ms)
     nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
+bool attack_open(struct raw *r, const struct target *t)
+{
+    while (attack_goes_on(t)) {
+        if (!raw_open(r, t->sock, NULL))
+            return true;
+        attack_sleep_ms(5);
+    }
+    return false;
+}
+
 /* What an attacker computes takes the bystanders' processors from them, which the daemon cannot
  * help: hence the low priority. It keeps what it has taken until it is killed. */
 static _Noreturn void be_attacker(const struct attack *a, const struct target *t, unsigned copy,

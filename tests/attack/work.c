@@ -12,16 +12,6 @@
 #include "protocol/handoff.h"
 #include "tests/attack/attack.h"
 
-static bool open_or_wait(struct raw *r, const struct target *t)
-{
-    while (attack_goes_on(t)) {
-        if (!raw_open(r, t->sock, NULL))
-            return true;
-        attack_sleep_ms(5);
-    }
-    return false;
-}
-
 /* An image of 256 MiB in pieces of nearly 4 MiB. It is not what its hash says, but that is known
  * at its end only. */
 static const char *pieces(const struct target *t, unsigned copy)
@@ -33,7 +23,7 @@ static const char *pieces(const struct target *t, unsigned copy)
     image.image_bytes = (uint64_t)PIECE * PIECES;
     image.sha256 = (ProtobufCBinaryData){sizeof(sha256), sha256};
     image.data = (ProtobufCBinaryData){PIECE, piece};
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r))
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r))
         for (unsigned i = 0; attack_goes_on(t); i = (i + 1) % PIECES) {
             image.offset = (uint64_t)i * PIECE;
             raw_put(&r, WS__COMMAND__C_MODULE_IMAGE, &image);
@@ -49,7 +39,7 @@ static const char *kernels(const struct target *t, unsigned copy)
     enum { KERNELS = 100000, KERNEL_BYTES = 40 };
     char *text = malloc((size_t)KERNELS * KERNEL_BYTES);
     struct raw r;
-    for (unsigned i = 0; text && attack_goes_on(t) && open_or_wait(&r, t); i++) {
+    for (unsigned i = 0; text && attack_goes_on(t) && attack_open(&r, t); i++) {
         size_t n = (size_t)sprintf(
             text, "// %u %u\n.version 7.0\n.target sm_50\n.address_size 64\n", copy, i);
         for (unsigned k = 0; k < KERNELS; k++)
@@ -68,7 +58,7 @@ static const char *places(const struct target *t, unsigned copy)
     enum { BYTES = 256 << 20 };
     char text[256];
     struct raw r;
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
         int n = snprintf(text, sizeof(text),
                          "// %u\n.version 7.0\n.target sm_50\n.address_size 64\n"
                          ".visible .global .attribute(.managed) .b8 big[%u];\n"
@@ -116,7 +106,7 @@ static const char *initial(const struct target *t, unsigned copy)
                                copy, WORDS);
     for (unsigned i = 0; i < WORDS; i++)
         n += (size_t)sprintf(text + n, "9%s", i + 1 < WORDS ? "," : "};\n");
-    while (attack_goes_on(t) && open_or_wait(&r, t)) {
+    while (attack_goes_on(t) && attack_open(&r, t)) {
         int e = 0;
         for (unsigned i = 1; attack_goes_on(t) && e <= 0; i++)
             e = raw_load(&r, i, text, n);
@@ -133,7 +123,7 @@ static const char *pinned(const struct target *t, unsigned copy)
     enum { BYTES = 256 << 20 };
     struct raw r;
     (void)copy;
-    for (; attack_goes_on(t) && open_or_wait(&r, t); raw_close(&r)) {
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
         if (raw_open_side(&r, t->side))
             continue;
         int fd = -1;
@@ -186,7 +176,7 @@ static const char *tables(const struct target *t, unsigned copy)
     struct raw r;
     int e = 0;
     (void)copy;
-    if (!open_or_wait(&r, t))
+    if (!attack_open(&r, t))
         return NULL;
     alloc.bytes = 4096;
     event.stream = WS_STREAM_DEFAULT_0;
