@@ -120,15 +120,24 @@ bool ws_decode_next(const struct ws_client_message *m, size_t *pos, struct ws_by
     return false;
 }
 
-bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
+/* What is in the command, if it is nothing but @which. */
+static bool open_command(struct ws_bytes command, unsigned which, struct wire *ret)
 {
     struct wire w = {command.p, command.p + command.n};
     struct field f;
-    if (!command.n || command.p[0] != (COMMAND_LAUNCH << 3 | BYTES) || !next(&w, &f) ||
-        w.p != w.end)
+    if (!command.n || command.p[0] != (which << 3 | BYTES) || !next(&w, &f) || w.p != w.end)
+        return false;
+    *ret = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
+    return true;
+}
+
+bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
+{
+    struct wire w;
+    struct field f;
+    if (!open_command(command, COMMAND_LAUNCH, &w))
         return false;
     *l = (Ws__Launch)WS__LAUNCH__INIT;
-    w = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
     while (w.p < w.end) {
         if (!next(&w, &f) ||
             (f.number == 11 ? f.type != BYTES : f.number <= 10 && f.type != VARINT))
@@ -176,13 +185,11 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
 
 bool ws_decode_image(struct ws_bytes command, Ws__ModuleImage *m)
 {
-    struct wire w = {command.p, command.p + command.n};
+    struct wire w;
     struct field f;
-    if (!command.n || command.p[0] != (COMMAND_MODULE_IMAGE << 3 | BYTES) || !next(&w, &f) ||
-        w.p != w.end)
+    if (!open_command(command, COMMAND_MODULE_IMAGE, &w))
         return false;
     *m = (Ws__ModuleImage)WS__MODULE_IMAGE__INIT;
-    w = (struct wire){f.bytes.p, f.bytes.p + f.bytes.n};
     while (w.p < w.end) {
         if (!next(&w, &f) ||
             (f.number == 1 || f.number == 4 ? f.type != BYTES : f.number <= 3 && f.type != VARINT))
