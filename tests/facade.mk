@@ -35,7 +35,7 @@ FACADE_NVCC_OBJECTS = tests/cuda/nv/facade_runtime.plain.o tests/cuda/nv/facade_
 check_DATA += $(FACADE_NVCC_BUILT)
 CLEANFILES += $(FACADE_NVCC_BUILT) $(FACADE_NVCC_OBJECTS)
 .SECONDARY: $(FACADE_NVCC_OBJECTS)
-FACADE_NVCC = $(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC) -w -O1
+FACADE_NVCC = $(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC_CACHE) $(NVCC) -w -O1
 tests/cuda/nv/%.plain.o: tests/process/%.cu
 	$(FACADE_NVCC) -c -o $@ $<
 tests/cuda/nv/%.ptsz.o: tests/process/%.cu
