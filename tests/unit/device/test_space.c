@@ -152,6 +152,9 @@ static void test_overlapping_users_hold_nothing_back_for_ever(void **state)
     assert_int_equal(f->n_released, 100);
 }
 
+/* So many that the pages of the table are split, become empty and are used again. */
+enum { READ_MAPPINGS = 600, READ_DISTANCE = 65536, READ_ALWAYS = 300 * READ_DISTANCE + 40960 };
+
 /* Mapping i says so by its address and its size: a torn read would not fit. */
 static void *reader(void *arg)
 {
@@ -159,14 +162,14 @@ static void *reader(void *arg)
     uint64_t seed = (uint64_t)(uintptr_t)&seed;
     while (!f->stop) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        uint64_t va = ((seed >> 40) % 64 + 1) * 4096;
+        uint64_t va = ((seed >> 40) % READ_MAPPINGS + 1) * READ_DISTANCE;
         struct ws_mapping m;
         if (!ws_space_find(f->s, va, 1, &m))
             continue;
         f->n_found++;
-        if (m.va != va || m.bytes != va / 64 || m.host != f->memory + va / 4096)
+        if (m.va != va || m.bytes != va / 1024 || m.host != f->memory + va / READ_DISTANCE)
             f->n_wrong++;
-        if (!ws_space_find(f->s, 70 * 4096, 4096, &m)) /* is always there */
+        if (!ws_space_find(f->s, READ_ALWAYS, 4096, &m))
             f->n_wrong++;
     }
     return NULL;
@@ -176,16 +179,19 @@ static void test_readers_beside_a_writer(void **state)
 {
     struct fixture *f = *state;
     pthread_t threads[2];
-    assert_int_equal(ws_space_map_host(f->s, 70 * 4096, 4096, f->memory), 0);
+    assert_int_equal(ws_space_map_host(f->s, READ_ALWAYS, 4096, f->memory), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, reader, f), 0);
     uint64_t seed = 3;
-    bool mapped[65] = {false};
+    bool mapped[READ_MAPPINGS + 1] = {false};
     for (int i = 0; i < 1000000 || (!f->n_found && i < 10000000); i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        uint64_t k = (seed >> 40) % 64 + 1, va = k * 4096;
+        /* Now all come, in any order, now all go. */
+        uint64_t k = (seed >> 40) % READ_MAPPINGS + 1, va = k * READ_DISTANCE;
+        if (mapped[k] == !(i >> 10 & 1))
+            continue;
         int r = mapped[k] ? ws_space_unmap(f->s, va)
-                          : ws_space_map_host(f->s, va, va / 64, f->memory + k);
+                          : ws_space_map_host(f->s, va, va / 1024, f->memory + k);
         if (r)
             f->n_wrong++;
         mapped[k] = !mapped[k];
@@ -199,16 +205,24 @@ static void test_readers_beside_a_writer(void **state)
 
 static void test_out_of_memory_changes_nothing(void **state)
 {
+    enum { N = 3000 };
     struct fixture *f = *state;
     struct ws_mapping m;
-    for (uint64_t i = 1; i <= 16; i++)
-        assert_int_equal(map(f, i * 4096, 512), 0);
-    ws_alloc_fail_after(1); /* the larger table */
-    assert_int_equal(map(f, 17 * 4096, 512), -ENOMEM);
-    assert_false(ws_space_find(f->s, 17 * 4096, 1, &m));
-    assert_int_equal(map(f, 17 * 4096, 512), 0);
-    assert_true(ws_space_find(f->s, 17 * 4096, 1, &m));
-    assert_true(ws_space_find(f->s, 1 * 4096, 1, &m));
+    unsigned n_failed = 0;
+    for (uint64_t i = 1; i <= N; i++) {
+        uint64_t va = i * 1789 % N * 4096 + 4096;
+        ws_alloc_fail_after(i % 3 + 1); /* a slot, a larger table, a page */
+        if (map(f, va, 512)) {
+            n_failed++;
+            assert_false(ws_space_find(f->s, va, 1, &m));
+            assert_int_equal(map(f, va, 512), 0);
+        }
+        ws_alloc_fail_after(0);
+        assert_true(ws_space_find(f->s, va, 1, &m));
+    }
+    assert_in_range(n_failed, 2, N);
+    for (uint64_t i = 1; i <= N; i++)
+        assert_true(ws_space_find(f->s, i * 4096, 512, &m));
     assert_int_equal(f->n_released, 0);
 }
 
