@@ -169,16 +169,6 @@ static ws_cu_result row_by_row(struct ws_cuda *d, const struct copy_box *b, ws_c
     return r;
 }
 
-static bool bounce_ready(struct ws_cuda *d, struct ws_cuda_queue *q)
-{
-    if (!q->bounce) {
-        void *p = NULL;
-        if (WS_CU(d, cuMemHostAlloc, &p, WS_CUDA_BOUNCE_BYTES, 0) == WS_CU_SUCCESS)
-            q->bounce = p;
-    }
-    return q->bounce != NULL;
-}
-
 static enum ws_cuda_start finish(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e,
                                  bool gone)
 {
@@ -203,8 +193,8 @@ static enum ws_cuda_start copy(struct ws_cuda *d, struct ws_cuda_run *r, struct 
         host = to.host ? to.host : from.host;
     uint64_t reach = to.host ? to.bytes : from.bytes;
     bool far = whole && (is_far(d, &to) || is_far(d, &from));
-    bool bounced = host && !far && flat && bytes <= WS_CUDA_BOUNCE_BYTES &&
-                   !ws_cuda_is_pinned(d, host, bytes) && bounce_ready(d, r->queue);
+    bool bounced =
+        host && !far && flat && bytes <= WS_CUDA_BOUNCE_BYTES && !ws_cuda_is_pinned(d, host, bytes);
     bool blocks = !whole || (to.host && from.host) || (host && far) ||
                   (host && !bounced && !ws_cuda_is_pinned(d, host, reach));
     if (blocks && !may_block)

@@ -5,7 +5,8 @@
  * Threads: the loop's (everything of device.h), loaders' (module_load), and four of its own: the
  * waiter waits for what runs and calls op->done; the starter starts what may block (pageable
  * copies); the compiler has code compiled; the meter reads NVML. Locks, in this order: a module's
- * lock, memory_lock, run_lock. None is held while op->done runs. */
+ * lock, memory_lock, run_lock. None is held while op->done runs, and run_lock is not held while the
+ * driver could wait for the GPU. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
 #define WS_DEVICE_CUDA_PRIVATE_H
 
@@ -28,6 +29,7 @@
 struct ws_cuda_greens;
 struct ws_cuda_place;
 struct ws_cuda_region;
+struct ws_cuda_slab;
 /* Threads that start what may block. */
 enum { WS_CUDA_STARTER, WS_CUDA_COMPILER, _WS_CUDA_STARTERS };
 
@@ -57,6 +59,10 @@ struct ws_cuda {
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     struct ws_cuda_region *registered; /* list */
+
+    /* stock.c */
+    pthread_mutex_t stock_lock; /* innermost */
+    struct ws_cuda_slab *stock[_WS_CUDA_STOCKS];
 
     /* clock.c */
     pthread_mutex_t clock_lock;

@@ -38,10 +38,22 @@ static uint64_t wanted_bytes(const struct ws_space *s, uint32_t uses)
 
 void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    if (q->box)
-        (void)d->cu.cuMemFreeHost(q->box);
+    ws_cuda_stock_give(d, WS_CUDA_STOCK_PINNED, (uintptr_t)q->box, q->box_bytes);
     q->box = NULL;
     q->box_bytes = 0;
+    q->box_space = 0;
+}
+
+/* Nothing runs on the queue. Return: false: the stock has no room for a box of @bytes. */
+static bool make_box(struct ws_cuda *d, struct ws_cuda_queue *q, uint64_t bytes, bool may_block)
+{
+    if (q->box_bytes >= bytes)
+        return true;
+    ws_cuda_lib_free(d, q);
+    q->box = (void *)(uintptr_t)ws_cuda_stock_find(d, WS_CUDA_STOCK_PINNED, bytes, may_block);
+    if (q->box)
+        q->box_bytes = q->box_shown = bytes;
+    return q->box;
 }
 
 /* All of the heap was given back: from here on its blocks may be of any size again. */
@@ -79,8 +91,12 @@ enum ws_cuda_start ws_cuda_lib_prepare(struct ws_cuda *d, struct ws_cuda_run *r,
 {
     const struct ws_op *op = r->op;
     uint32_t uses = op->launch.instance->module->uses[op->launch.kernel];
-    if (uses && !may_block && r->queue->box_bytes < wanted_bytes(op->space, uses))
-        return WS_CUDA_BLOCKS;
+    if (uses && !make_box(d, r->queue, wanted_bytes(op->space, uses), may_block)) {
+        if (!may_block)
+            return WS_CUDA_BLOCKS;
+        ws_check_fail(r->op, WS_DEV_E_NO_MEMORY, "no memory for what the kernel prints");
+        return WS_CUDA_DONE;
+    }
     return uses & WS_LIB_HEAP && !r->uses_heap ? prepare_heap(d, r, may_block) : WS_CUDA_STARTED;
 }
 
@@ -103,16 +119,8 @@ ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses
     struct ws_cuda_queue *q = r->queue;
     struct ws_space *s = r->op->space;
     uint64_t bytes = wanted_bytes(s, uses);
-    if (q->box_bytes < bytes) {
-        void *p = NULL;
-        ws_cuda_lib_free(d, q);
-        ws_cu_result e = WS_CU(d, cuMemHostAlloc, &p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
-        if (e != WS_CU_SUCCESS)
-            return e;
-        q->box = p;
-        q->box_bytes = q->box_shown = bytes;
-        q->box_space = 0;
-    }
+    if (q->box_bytes < bytes) /* the client's limit was raised since ws_cuda_lib_prepare() */
+        return WS_CU_NOT_READY;
     if (q->box_space != ws_space_id(s)) {
         memset(q->box, 0, q->box_shown);
         q->box_shown = 0;

@@ -15,43 +15,63 @@
 #include "device/cuda/cuda_private.h"
 #include "ptx/passes/sampler.h"
 
-enum { FIRST_RANGES = 255 }; /* 4 KiB */
-
-static size_t table_bytes(uint32_t n)
+static uint64_t table_bytes(uint32_t n)
 {
-    return sizeof(struct ws_ptx_ranges) + n * sizeof(((struct ws_ptx_ranges *)0)->range[0]);
+    return sizeof(struct ws_ptx_ranges) +
+           n * (uint64_t)sizeof(((struct ws_ptx_ranges *)0)->range[0]);
 }
 
 void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    if (q->ranges)
-        (void)d->cu.cuMemFreeHost(q->ranges);
-    if (q->ranges_va)
-        (void)d->cu.cuMemFree(q->ranges_va);
+    ws_cuda_stock_give(d, WS_CUDA_STOCK_PINNED, (uintptr_t)q->ranges, q->table_bytes);
+    ws_cuda_stock_give(d, WS_CUDA_STOCK_DEVICE, q->ranges_va, q->table_bytes);
     q->ranges = NULL;
     q->ranges_va = 0;
+    q->table_bytes = 0;
     q->cap_ranges = 0;
+    q->ranges_space = 0;
 }
 
-/* Nothing runs on the queue. */
-static ws_cu_result make_room(struct ws_cuda *d, struct ws_cuda_queue *q, uint32_t n)
+/* Room for @n ranges. Nothing runs on the queue. Return: false: the stock has none. */
+static bool make_room(struct ws_cuda *d, struct ws_cuda_queue *q, uint32_t n, bool may_block)
 {
-    uint32_t cap = WS_MAX(q->cap_ranges, (uint32_t)FIRST_RANGES);
-    void *p = NULL;
+    uint64_t bytes = WS_MAX(q->table_bytes, (uint64_t)WS_CUDA_TABLE_BYTES);
     if (n <= q->cap_ranges)
-        return WS_CU_SUCCESS;
-    while (cap < n)
-        cap = cap * 2 + 1;
+        return true;
+    while (bytes < table_bytes(n))
+        bytes *= 2;
     ws_cuda_fence_free(d, q);
-    ws_cu_result r = WS_CU(d, cuMemHostAlloc, &p, table_bytes(cap), 0);
-    q->ranges = p;
-    if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemAlloc, &q->ranges_va, table_bytes(cap));
-    if (r == WS_CU_SUCCESS)
-        q->cap_ranges = cap;
-    else
+    q->table_bytes = bytes;
+    q->ranges = (void *)(uintptr_t)ws_cuda_stock_find(d, WS_CUDA_STOCK_PINNED, bytes, may_block);
+    if (q->ranges)
+        q->ranges_va = ws_cuda_stock_find(d, WS_CUDA_STOCK_DEVICE, bytes, may_block);
+    if (!q->ranges_va) {
         ws_cuda_fence_free(d, q);
-    return r;
+        return false;
+    }
+    q->cap_ranges = (uint32_t)((bytes - table_bytes(0)) / (table_bytes(1) - table_bytes(0)));
+    return true;
+}
+
+static bool is_stale(const struct ws_cuda_queue *q, const struct ws_space *s)
+{
+    return q->ranges_space != ws_space_id(s) || q->ranges_version != ws_space_version(s);
+}
+
+enum ws_cuda_start ws_cuda_fence_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
+{
+    enum { BOX = 1, MORE = 8 }; /* that another thread may map meanwhile */
+    struct ws_space *s = r->op->space;
+    if (d->options.unfenced || r->op->launch.instance->module->ptx->fenced ||
+        !is_stale(r->queue, s))
+        return WS_CUDA_STARTED;
+    uint32_t n = BOX + MORE + ws_space_ranges(s, UINT32_C(1) << d->base.index, NULL, 0, NULL);
+    if (make_room(d, r->queue, n, may_block))
+        return WS_CUDA_STARTED;
+    if (!may_block)
+        return WS_CUDA_BLOCKS;
+    ws_check_fail(r->op, WS_DEV_E_NO_MEMORY, "no memory for the table of %u ranges", n);
+    return WS_CUDA_DONE;
 }
 
 static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct ws_space *s,
@@ -59,18 +79,12 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct
 {
     uint32_t who = UINT32_C(1) << d->base.index, n = 0;
     _Static_assert(sizeof(q->ranges->range[0]) == sizeof(uint64_t[2]), "{address, bytes}");
-    ws_cu_result r = make_room(d, q, 1);
     uint32_t own = box ? 1 : 0; /* the box is the first range */
     q->ranges_space = 0;
-    for (bool fits = false; r == WS_CU_SUCCESS && !fits;) {
-        n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&q->ranges->range[own],
-                                  q->cap_ranges - own, &q->ranges_version);
-        fits = n <= q->cap_ranges;
-        if (!fits)
-            r = make_room(d, q, n);
-    }
-    if (r != WS_CU_SUCCESS)
-        return r;
+    n = own + ws_space_ranges(s, who, (uint64_t(*)[2])(void *)&q->ranges->range[own],
+                              q->cap_ranges - own, &q->ranges_version);
+    if (n > q->cap_ranges) /* more were mapped since ws_cuda_fence_prepare() */
+        return WS_CU_NOT_READY;
     if (box)
         q->ranges->range[0] = (typeof(q->ranges->range[0])){(uintptr_t)q->box, box};
     q->ranges_box = box;
@@ -79,7 +93,8 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct
     for (uint32_t k = own + 1; k < n; k++)
         if (q->ranges->range[k].bytes > q->ranges->range[q->largest].bytes)
             q->largest = k;
-    r = WS_CU(d, cuMemcpyHtoDAsync, q->ranges_va, q->ranges, table_bytes(n), q->stream);
+    ws_cu_result r =
+        WS_CU(d, cuMemcpyHtoDAsync, q->ranges_va, q->ranges, table_bytes(n), q->stream);
     if (r == WS_CU_SUCCESS)
         q->ranges_space = ws_space_id(s);
     return r;
@@ -90,8 +105,7 @@ ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_p
     struct ws_cuda_queue *q = r->queue;
     struct ws_space *s = r->op->space;
     ws_cu_result e = WS_CU_SUCCESS;
-    if (q->ranges_space != ws_space_id(s) || q->ranges_version != ws_space_version(s) ||
-        q->ranges_box != r->box_bytes)
+    if (is_stale(q, s) || q->ranges_box != r->box_bytes)
         e = set_table(d, q, s, r->box_bytes);
     if (e != WS_CU_SUCCESS)
         return e;

@@ -82,6 +82,8 @@ static ws_cu_result launch(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_funct
 
 static enum ws_cuda_start started(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_result e)
 {
+    if (e == WS_CU_NOT_READY) /* of prepare_params(): it begins anew, in the starter thread */
+        return WS_CUDA_BLOCKS;
     if (e != WS_CU_SUCCESS)
         ws_cuda_fail(d, r->op, e, info_of(r->op)->name);
     /* What was queued before the call that failed runs: only the end of the stream's work tells. */
@@ -320,6 +322,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     if (!check(d, op))
         return WS_CUDA_DONE;
     enum ws_cuda_start ready = ws_cuda_lib_prepare(d, r, may_block);
+    if (ready == WS_CUDA_STARTED)
+        ready = ws_cuda_fence_prepare(d, r, may_block);
     if (ready != WS_CUDA_STARTED)
         return ready;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;

@@ -3,8 +3,8 @@
  *
  * An operation gets a hardware queue (a stream, two events, a control line) for as long as it runs.
  * The caller has ordered it behind the operations that it depends on, so no queue waits for
- * another. There are as many queues as operations that ran at once, up to a limit; further
- * operations wait.
+ * another. The queues are made when the device is opened. Operations wait while there are as many
+ * others as queues.
  *
  * Submitting starts the operation at once, on the caller's thread, unless that could block: then
  * the starter thread starts it. Operations whose code must be compiled first have a thread of their
@@ -48,16 +48,9 @@ enum {
 
 /* ---- hardware queues ---- */
 
+/* Its stretches of the stock go with the stock. */
 static void queue_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    ws_cuda_fence_free(d, q);
-    ws_cuda_lib_free(d, q);
-    if (q->bounce)
-        (void)d->cu.cuMemFreeHost(q->bounce);
-    if (q->control)
-        (void)d->cu.cuMemFreeHost(q->control);
-    if (q->control_va)
-        (void)d->cu.cuMemFree(q->control_va);
     if (q->begin)
         (void)d->cu.cuEventDestroy(q->begin);
     if (q->end)
@@ -72,7 +65,6 @@ static void queue_free(struct ws_cuda *d, struct ws_cuda_queue *q)
 static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
 {
     struct ws_cuda_queue *q = ws_alloc(sizeof(*q));
-    void *p = NULL;
     if (!q)
         return WS_CU_OUT_OF_MEMORY;
     ws_cu_result r = WS_CU(d, cuStreamCreateWithPriority, &q->plain, WS_CU_STREAM_NON_BLOCKING, 0);
@@ -81,13 +73,15 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
         r = WS_CU(d, cuEventCreate, &q->begin, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &q->end, WS_CU_EVENT_DEFAULT);
-    if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemHostAlloc, &p, sizeof(*q->control) + sizeof(*q->fault),
-                  WS_CU_MEMHOSTALLOC_DEVICEMAP);
-    q->control = p;
-    q->fault = p ? (void *)(q->control + 1) : NULL;
-    if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuMemAlloc, &q->control_va, sizeof(*q->control));
+    uint64_t line =
+        ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, sizeof(*q->control) + sizeof(*q->fault));
+    q->control = (void *)(uintptr_t)line;
+    q->fault = (void *)(q->control + 1);
+    q->control_va = ws_cuda_stock_take(d, WS_CUDA_STOCK_DEVICE, sizeof(*q->control));
+    q->bounce =
+        (void *)(uintptr_t)ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, WS_CUDA_BOUNCE_BYTES);
+    if (r == WS_CU_SUCCESS && (!line || !q->control_va || !q->bounce))
+        r = WS_CU_OUT_OF_MEMORY;
     if (r != WS_CU_SUCCESS) {
         queue_free(d, q);
         return r;
@@ -96,27 +90,47 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
     return WS_CU_SUCCESS;
 }
 
-/* Run lock held. NULL: none is free (*ret_r is SUCCESS), or none can be made although there is none
- * (*ret_r says why). */
-static struct ws_cuda_queue *queue_take(struct ws_cuda *d, ws_cu_result *ret_r)
+/* Makes all queues. It is enough if the driver makes one. */
+static ws_cu_result queues_open(struct ws_cuda *d)
+{
+    ws_cu_result r = ws_cuda_stock_open(d, d->options.max_running);
+    while (r == WS_CU_SUCCESS && d->n_queues < d->options.max_running) {
+        struct ws_cuda_queue *q = NULL;
+        r = queue_new(d, &q);
+        if (r != WS_CU_SUCCESS)
+            return d->n_queues && !ws_cuda_is_sticky(r) ? WS_CU_SUCCESS : r;
+        q->index = d->n_queues;
+        q->next = d->free_queues;
+        d->free_queues = d->queues[d->n_queues++] = q;
+    }
+    return r;
+}
+
+/* Run lock held. NULL: none is free. */
+static struct ws_cuda_queue *queue_take(struct ws_cuda *d)
 {
     struct ws_cuda_queue *q = d->free_queues;
-    *ret_r = WS_CU_SUCCESS;
-    if (q) {
+    if (q)
         d->free_queues = q->next;
-        return q;
+    return q;
+}
+
+uint64_t ws_cuda_stock_find(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes,
+                            bool may_block)
+{
+    uint64_t at = ws_cuda_stock_take(d, kind, bytes);
+    if (at)
+        return at;
+    pthread_mutex_lock(&d->run_lock);
+    for (struct ws_cuda_queue *q = d->free_queues; q; q = q->next) {
+        ws_cuda_fence_free(d, q);
+        ws_cuda_lib_free(d, q);
     }
-    if (d->n_queues == d->options.max_running)
-        return NULL;
-    ws_cu_result r = queue_new(d, &q);
-    if (r == WS_CU_SUCCESS) {
-        q->index = d->n_queues;
-        d->queues[d->n_queues++] = q;
-        return q;
-    }
-    if (!d->n_queues || ws_cuda_is_sticky(r))
-        *ret_r = r;
-    return NULL;
+    pthread_mutex_unlock(&d->run_lock);
+    at = ws_cuda_stock_take(d, kind, bytes);
+    if (!at && may_block && ws_cuda_stock_grow(d, kind, bytes) == WS_CU_SUCCESS)
+        at = ws_cuda_stock_take(d, kind, bytes);
+    return at;
 }
 
 /* ---- starting ---- */
@@ -296,7 +310,7 @@ void ws_cuda_submit(struct ws_device *dev, struct ws_op *op)
     (void)lost_text(d);
     ws_list_append(&d->runs, &r->of_device);
     if (e == WS_CU_SUCCESS)
-        r->queue = queue_take(d, &e);
+        r->queue = queue_take(d);
     bool has_queue = r->queue != NULL;
     if (!has_queue && e == WS_CU_SUCCESS) {
         put(d, r, WS_CUDA_IS_WAITING);
@@ -584,7 +598,8 @@ int ws_cuda_run_open(struct ws_cuda *d)
     d->queues = ws_alloc_array(d->options.max_running, sizeof(struct ws_cuda_queue *));
     if (!d->queues)
         return ws_raise(-ENOMEM);
-    if (WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
+    if (queues_open(d) != WS_CU_SUCCESS ||
+        WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
     if (d->cu.cuStreamWriteValue32 && WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream,
                                             WS_CU_STREAM_NON_BLOCKING, greatest) != WS_CU_SUCCESS)
@@ -641,4 +656,5 @@ void ws_cuda_run_close(struct ws_cuda *d)
     for (uint32_t k = 0; k < d->n_queues; k++)
         queue_free(d, d->queues[k]);
     free(d->queues);
+    ws_cuda_stock_close(d);
 }

@@ -18,6 +18,8 @@ struct ws_cuda_green;
 enum {
     WS_CUDA_CONTROL_BYTES = 64, /* of struct ws_cuda_control */
     WS_CUDA_BOUNCE_BYTES = 64 << 10,
+    WS_CUDA_TABLE_BYTES = 4096,  /* of a queue's first table of ranges */
+    WS_CUDA_CONTROL_ROOM = 4096, /* of a queue's control line in the stock */
 };
 
 /* What a rewritten launch works with, in device memory; the host has a copy of each in pinned
@@ -48,6 +50,7 @@ struct ws_cuda_queue {
     /* fence.c: the ranges of a space; ranges (pinned) and its twin at ranges_va */
     struct ws_ptx_ranges *ranges;
     ws_cu_ptr ranges_va;
+    uint64_t table_bytes; /* of each of the two; 0: there are none */
     uint32_t cap_ranges, largest, ranges_version;
     uint64_t ranges_space; /* id of the space; 0: none */
     uint64_t ranges_box;   /* bytes of the box among the ranges; 0: it is not among them */
@@ -56,7 +59,7 @@ struct ws_cuda_queue {
     struct ws_ptx_lib *box;
     uint64_t box_space, box_bytes;
     uint64_t box_shown; /* how much of it kernels of that space have seen, at most */
-    uint8_t *bounce;    /* pinned, WS_CUDA_BOUNCE_BYTES; NULL until first used */
+    uint8_t *bounce;    /* pinned, WS_CUDA_BOUNCE_BYTES */
 };
 
 /* Where a run is, and so which thread owns it: see run.c. */
@@ -102,7 +105,24 @@ struct ws_cuda_run {
     bool heap_empty; /* all of the heap was given back */
 };
 
+/* ---- stock.c ---- */
+enum ws_cuda_stock { WS_CUDA_STOCK_PINNED, WS_CUDA_STOCK_DEVICE, _WS_CUDA_STOCKS };
+/* Makes the memory for @n_queues queues, and some more. */
+ws_cu_result ws_cuda_stock_open(struct ws_cuda *d, uint32_t n_queues);
+void ws_cuda_stock_close(struct ws_cuda *d);
+/* A stretch of @bytes, with any contents; never calls the driver. Any thread. Return: its address,
+ * of pinned memory both the host's and the GPU's; 0: the stock has no such stretch. */
+uint64_t ws_cuda_stock_take(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes);
+/* Takes back a stretch that no operation uses any more. @at: 0 ok. */
+void ws_cuda_stock_give(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t at, uint64_t bytes);
+/* Makes a stretch of @bytes more. The driver may wait for all kernels that run. */
+ws_cu_result ws_cuda_stock_grow(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes);
+
 /* ---- run.c ---- */
+/* ws_cuda_stock_take(); if there is no such stretch, idle queues give back theirs. Run lock not
+ * held. @may_block: the stock may grow. Return: as ws_cuda_stock_take(). */
+uint64_t ws_cuda_stock_find(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes,
+                            bool may_block);
 int ws_cuda_run_open(struct ws_cuda *d);
 void ws_cuda_run_close(struct ws_cuda *d);
 /* What destroyed the context, and which kernel did as far as it can be told. The text stays as it
@@ -134,7 +154,13 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r);
 void ws_cuda_launch_stopped(struct ws_cuda_run *r);
 
 /* ---- fence.c ---- */
-/* What a fenced launch gets as its parameter; its table of ranges is on its way in the queue. */
+/* Room for the queue's table of ranges; to be called before ws_cuda_fence(). @may_block: if false,
+ * WS_CUDA_BLOCKS is returned where memory has to be made. Return: WS_CUDA_STARTED: the launch can
+ * be started; WS_CUDA_DONE: the operation has its error. */
+enum ws_cuda_start ws_cuda_fence_prepare(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block);
+/* What a fenced launch gets as its parameter; its table of ranges is on its way in the queue.
+ * Return: NOT_READY: there are more ranges meanwhile than ws_cuda_fence_prepare() has made room
+ * for, and nothing is in the queue. */
 ws_cu_result ws_cuda_fence(struct ws_cuda *d, struct ws_cuda_run *r, struct ws_ptx_fence *ret);
 /* After a launch ended. Return: whether it accessed memory outside its ranges; the operation then
  * has its error. */
@@ -143,7 +169,8 @@ void ws_cuda_fence_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 
 /* ---- devlib.c ---- */
 /* A box for a launch that has @uses (ptx/passes/devlib.h); *ret: the parameter that the launch gets
- * for it. To be called before ws_cuda_fence(), with the heap open. */
+ * for it. To be called before ws_cuda_fence(), with the heap open. Return: NOT_READY: the box that
+ * ws_cuda_lib_prepare() has made is too small meanwhile. */
 ws_cu_result ws_cuda_lib(struct ws_cuda *d, struct ws_cuda_run *r, uint32_t uses, uint64_t *ret);
 /* Prepares the heap and whatever else of this a launch needs before it is started. @may_block: if
  * false, WS_CUDA_BLOCKS is returned where memory has to be made. Return: WS_CUDA_STARTED: the

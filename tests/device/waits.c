@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* While a kernel runs, the device makes no call of the driver that may wait for that kernel: the
+ * kernel may wait for an operation that is just being started. A kernel is held on the mock
+ * driver's GPU, clients do what they do meanwhile, and every call of the driver is looked at.
+ *
+ * Usage: waits DRIVER NVML */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "tests/device/suite.h"
+
+static struct {
+    uint32_t (*violations)(const char **ret_first);
+    void (*hold)(bool on);
+    void (*watch)(void (*f)(const char *name, bool behind));
+} mock;
+
+/* Calls that, as NVIDIA's documentation has it, may wait until the GPU has nothing to do. */
+static const char *const may_wait[] = {"cuMemAlloc",
+                                       "cuMemFree",
+                                       "cuMemHostAlloc",
+                                       "cuMemFreeHost",
+                                       "cuMemcpyHtoD",
+                                       "cuMemcpyDtoH",
+                                       "cuModuleLoadDataEx",
+                                       "cuModuleUnload",
+                                       "cuMemHostRegister",
+                                       "cuMemHostUnregister",
+                                       "cuStreamCreateWithPriority",
+                                       "cuStreamDestroy"};
+static _Atomic unsigned n_wrong;
+static char first_wrong[64];
+
+static void on_call(const char *name, bool behind)
+{
+    for (size_t k = 0; !behind && k < WS_ARRAY_SIZE(may_wait); k++)
+        if (!strcmp(name, may_wait[k]) && !n_wrong++)
+            snprintf(first_wrong, sizeof(first_wrong), "%s", name);
+}
+
+static void check(bool ok, const char *text)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "waits: %s\n", text);
+    exit(1);
+}
+
+static void begin(void)
+{
+    n_wrong = 0;
+    mock.watch(on_call);
+}
+
+static void end(const char *what)
+{
+    char text[160];
+    mock.watch(NULL);
+    snprintf(text, sizeof(text), "%s: %s was called while a kernel ran", what, first_wrong);
+    check(!n_wrong, text);
+}
+
+enum { RANGES = 2000, LAUNCHES = 20 };
+
+/* Launches in many queues, by a client that has many allocations and by one that has not; kernels
+ * that may stop; copies of each size, all while a kernel runs. */
+static void submitting(struct suite *s)
+{
+    static uint8_t host[1 << 20];
+    struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0),
+                    stops = suite_launch(s, 1, K_TRAP, 1, 32, 0, 0, 0, 0), o[LAUNCHES];
+    uint64_t va = suite_alloc(s, 1, sizeof(host));
+    for (int k = 0; k < RANGES; k++)
+        (void)suite_alloc(s, 0, 512);
+    mock.hold(true);
+    suite_submit(s, &runs);
+    begin();
+    for (int k = 0; k < LAUNCHES; k++) {
+        o[k] = suite_launch(s, k % 2, K_COUNT, 4, 32, 0, 0, 0, 0);
+        suite_submit(s, &o[k]);
+    }
+    suite_submit(s, &stops);
+    suite_put(s, 1, va, host, 4096);
+    suite_put(s, 1, va, host, sizeof(host));
+    suite_get(s, 1, host, va, 4096);
+    check(!runs.done, "the first kernel was not held");
+    end("submitting");
+    mock.hold(false);
+    for (int k = 0; k < LAUNCHES; k++) {
+        suite_wait(&o[k]);
+        check(!o[k].op.error, o[k].op.text);
+    }
+    suite_wait(&stops);
+    check(stops.op.error == WS_DEV_E_TRAP, "a trap is not reported");
+    suite_wait(&runs);
+}
+
+int main(int argc, char **argv)
+{
+    char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
+                    argc == 3 ? argv[2] : NULL};
+    static const char *const names[] = {"ws_mock_violations", "ws_mock_hold", "ws_mock_watch"};
+    struct suite s;
+    const char *first = "";
+    if (argc != 3 || !suite_target_parse(4, args)) {
+        fprintf(stderr, "usage: waits DRIVER NVML\n");
+        return 2;
+    }
+    void *lib = dlopen(argv[1], RTLD_NOW), **to = (void **)(void *)&mock;
+    for (size_t k = 0; lib && k < WS_ARRAY_SIZE(names); k++)
+        to[k] = dlsym(lib, names[k]);
+    check(lib && mock.watch, "this is not the mock driver");
+    alarm(100); /* nothing may hang */
+    check(!suite_begin(&s), "the device can't be opened");
+    submitting(&s);
+    suite_end(&s);
+    check(!mock.violations(&first), first);
+    printf("no call that may wait for the GPU while a kernel runs\n");
+    return 0;
+}

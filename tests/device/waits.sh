@@ -1,0 +1,4 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# No call that may wait for the GPU while a kernel runs; see waits.c.
+exec timeout 100 tests/device/waits "$PWD/tests/mock/libcuda.so.1" "$PWD/tests/mock/libnvidia-ml.so.1"
