@@ -30,7 +30,10 @@ tests_device_lost_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/waits
 tests_device_waits_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/waits.c
 tests_device_waits_LDADD = $(DEVICE_LDADD) -ldl
-DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/device/lost.sh tests/device/waits.sh tests/gpu/mock.sh
+check_PROGRAMS += tests/device/time
+tests_device_time_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/time.c
+tests_device_time_LDADD = $(DEVICE_LDADD) -ldl
+DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/device/lost.sh tests/device/waits.sh tests/device/time.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 

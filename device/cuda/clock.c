@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Time and energy.
  *
- * Time. A reference event was recorded when the host's clock showed reference_host_ns. The device
- * time of another event is reference_ns plus the time that the driver says elapsed between the two.
- * The driver gives that time as a float of milliseconds, so the reference is renewed when nothing
- * runs and it is a second old. Time 0 is the same for all GPUs. The present device time is the
- * reference's plus the time that passed on the host since; it never goes back.
+ * Time. Device time is the host's clock less zero_ns, the same for all GPUs. The device time of an
+ * event is that of a reference event plus the time that the driver says elapsed between the two.
+ * The driver gives that time as a float of milliseconds: after 1,000 s its steps are 62 us. So the
+ * reference is renewed four times a second, whether or not something runs, and how long an
+ * operation took is asked of its own two events. The GPU's clock is not exactly as fast as the
+ * host's. A new reference was recorded after it was asked for and before it was seen; what the old
+ * one says of it is moved into that interval, so the two clocks never drift apart.
  *
  * Energy. NVML's counter steps about ten times a second, and its power is a mean over a second, so
  * neither tells the energy of one kernel. The meter thread reads the counter in windows of at least
@@ -18,7 +20,7 @@
 #include "base/error.h"
 #include "device/cuda/cuda_private.h"
 
-#define RENEW_NS  WS_NS_PER_S         /* the age at which the reference is renewed */
+#define RENEW_NS  UINT64_C(250000000) /* the age at which the reference is renewed */
 #define WINDOW_NS UINT64_C(100000000) /* over which power is measured */
 enum { BUSY_NS = 50000000 };          /* between two samples while something runs; otherwise 1 s */
 
@@ -29,35 +31,34 @@ uint64_t ws_cuda_host_ns(void)
     return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static ws_cu_result record(struct ws_cuda *d, ws_cu_event e, uint64_t *ret_host_ns)
-{
-    /* Read first, so that the present time is never before the end of an operation. */
-    *ret_host_ns = ws_cuda_host_ns();
-    ws_cu_result r = WS_CU(d, cuEventRecord, e, d->clock_stream);
-    return r == WS_CU_SUCCESS ? WS_CU(d, cuEventSynchronize, e) : r;
-}
-
 /* The host's time at device time 0. It is the same for all GPUs, since a program compares events of
  * several. */
-static uint64_t epoch_ns(const struct ws_cuda *d)
+static uint64_t zero_ns(const struct ws_cuda *d, uint64_t now)
 {
     static _Atomic uint64_t first;
     uint64_t none = 0;
     if (d->options.epoch_ns)
-        return WS_MIN(d->options.epoch_ns, d->reference_host_ns);
-    atomic_compare_exchange_strong(&first, &none, d->reference_host_ns);
+        return WS_MIN(d->options.epoch_ns, now);
+    atomic_compare_exchange_strong(&first, &none, now);
     return first;
 }
 
 int ws_cuda_clock_open(struct ws_cuda *d)
 {
+    /* Read first, so that the present time is never before the end of an operation. */
+    d->asked_ns = ws_cuda_host_ns();
+    d->zero_ns = zero_ns(d, d->asked_ns);
+    d->reference_ns = d->asked_ns - d->zero_ns;
     ws_cu_result r =
         WS_CU(d, cuStreamCreateWithPriority, &d->clock_stream, WS_CU_STREAM_NON_BLOCKING, 0);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuEventCreate, &d->reference, WS_CU_EVENT_DEFAULT);
     if (r == WS_CU_SUCCESS)
-        r = record(d, d->reference, &d->reference_host_ns);
-    d->reference_ns = d->reference_host_ns - epoch_ns(d);
+        r = WS_CU(d, cuEventCreate, &d->next_reference, WS_CU_EVENT_DEFAULT);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventRecord, d->reference, d->clock_stream);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventSynchronize, d->reference);
     return r == WS_CU_SUCCESS ? 0 : WS_CUDA_E_MISSING;
 }
 
@@ -67,50 +68,66 @@ void ws_cuda_clock_close(struct ws_cuda *d)
         (void)ws_cuda_drain(d, d->clock_stream);
     if (d->reference)
         (void)d->cu.cuEventDestroy(d->reference);
+    if (d->next_reference)
+        (void)d->cu.cuEventDestroy(d->next_reference);
     if (d->clock_stream)
         (void)d->cu.cuStreamDestroy(d->clock_stream);
-    pthread_mutex_destroy(&d->clock_lock);
 }
 
 bool ws_cuda_event_ns(struct ws_cuda *d, ws_cu_event e, uint64_t *ret)
 {
     float ms = 0;
-    pthread_mutex_lock(&d->clock_lock);
-    bool ok = WS_CU(d, cuEventElapsedTime, &ms, d->reference, e) == WS_CU_SUCCESS;
+    if (WS_CU(d, cuEventElapsedTime, &ms, d->reference, e) != WS_CU_SUCCESS)
+        return false;
     double ns = (double)d->reference_ns + (double)ms * 1e6;
-    pthread_mutex_unlock(&d->clock_lock);
     *ret = ns > 0 ? (uint64_t)ns : 0;
-    return ok;
+    return true;
+}
+
+bool ws_cuda_span_ns(struct ws_cuda *d, ws_cu_event from, ws_cu_event to, uint64_t *ret)
+{
+    float ms = 0;
+    if (WS_CU(d, cuEventElapsedTime, &ms, from, to) != WS_CU_SUCCESS)
+        return false;
+    *ret = ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+    return true;
+}
+
+static void ask(struct ws_cuda *d)
+{
+    d->asked_ns = ws_cuda_host_ns();
+    d->asked = WS_CU(d, cuEventRecord, d->next_reference, d->clock_stream) == WS_CU_SUCCESS;
+}
+
+static void see(struct ws_cuda *d)
+{
+    uint64_t then;
+    ws_cu_result r = WS_CU(d, cuEventQuery, d->next_reference);
+    if (r == WS_CU_NOT_READY)
+        return;
+    d->asked = false;
+    if (r != WS_CU_SUCCESS || !ws_cuda_event_ns(d, d->next_reference, &then))
+        return;
+    then = WS_MAX(then, d->asked_ns - d->zero_ns);
+    d->reference_ns = WS_MIN(then, ws_cuda_host_ns() - d->zero_ns);
+    ws_cu_event old = d->reference;
+    d->reference = d->next_reference;
+    d->next_reference = old;
 }
 
 void ws_cuda_clock_renew(struct ws_cuda *d)
 {
-    uint64_t host, then;
-    ws_cu_event fresh = NULL;
-    if (d->lost || ws_cuda_host_ns() - d->reference_host_ns < RENEW_NS ||
-        WS_CU(d, cuEventCreate, &fresh, WS_CU_EVENT_DEFAULT) != WS_CU_SUCCESS)
+    if (d->lost)
         return;
-    if (record(d, fresh, &host) != WS_CU_SUCCESS || !ws_cuda_event_ns(d, fresh, &then)) {
-        (void)ws_cuda_drain(d, d->clock_stream);
-        (void)d->cu.cuEventDestroy(fresh);
-        return;
-    }
-    pthread_mutex_lock(&d->clock_lock);
-    ws_cu_event old = d->reference;
-    d->reference = fresh;
-    d->reference_ns = then;
-    d->reference_host_ns = host;
-    pthread_mutex_unlock(&d->clock_lock);
-    (void)WS_CU(d, cuEventDestroy, old);
+    if (d->asked)
+        see(d);
+    else if (ws_cuda_host_ns() - d->asked_ns >= RENEW_NS)
+        ask(d);
 }
 
 uint64_t ws_cuda_now_ns(struct ws_cuda *d)
 {
-    pthread_mutex_lock(&d->clock_lock);
-    uint64_t now = d->reference_ns + (ws_cuda_host_ns() - d->reference_host_ns);
-    now = d->last_ns = WS_MAX(now, d->last_ns);
-    pthread_mutex_unlock(&d->clock_lock);
-    return now;
+    return ws_cuda_host_ns() - d->zero_ns;
 }
 
 /* ---- energy ---- */

@@ -272,7 +272,6 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     pthread_mutex_init(&d->memory_lock, NULL);
     pthread_mutex_init(&d->spare_lock, NULL);
     pthread_mutex_init(&d->stock_lock, NULL);
-    pthread_mutex_init(&d->clock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);
     int r = ordinal < 0 ? WS_CUDA_E_MISSING : ws_cu_open(&d->cu, d->options.driver_library, diags);

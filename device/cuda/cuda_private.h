@@ -65,10 +65,13 @@ struct ws_cuda {
     struct ws_cuda_slab *stock[_WS_CUDA_STOCKS];
 
     /* clock.c */
-    pthread_mutex_t clock_lock;
-    ws_cu_event reference;
+    uint64_t zero_ns; /* the host's time at device time 0 */
     ws_cu_stream clock_stream;
-    uint64_t reference_ns, reference_host_ns, last_ns;
+    /* The waiter's: */
+    ws_cu_event reference, next_reference;
+    uint64_t reference_ns;
+    uint64_t asked_ns; /* host's time when the last reference was asked for */
+    bool asked;        /* it was not seen yet */
 
     /* run.c */
     pthread_mutex_t run_lock;
@@ -139,9 +142,12 @@ int ws_cuda_read_spec(struct ws_cuda *d, struct ws_diags *diags);
 /* ---- clock.c ---- */
 int ws_cuda_clock_open(struct ws_cuda *d);
 void ws_cuda_clock_close(struct ws_cuda *d);
-void ws_cuda_clock_renew(struct ws_cuda *d); /* to be called while nothing runs */
-/* The device time of an event. Return: false: the driver does not tell. */
+/* To be called often; never waits. The waiter thread only, as the next two. */
+void ws_cuda_clock_renew(struct ws_cuda *d);
+/* The device time of an event, if it is not long ago. Return: false: the driver does not tell. */
 bool ws_cuda_event_ns(struct ws_cuda *d, ws_cu_event e, uint64_t *ret);
+/* The time between two events of one stream. Return: as above. */
+bool ws_cuda_span_ns(struct ws_cuda *d, ws_cu_event from, ws_cu_event to, uint64_t *ret);
 uint64_t ws_cuda_now_ns(struct ws_cuda *d);
 uint64_t ws_cuda_host_ns(void);
 int ws_cuda_meter_open(struct ws_cuda *d);

@@ -349,18 +349,19 @@ static void *starter_main(void *arg)
 static void account(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_op *op = r->op;
-    uint64_t begin = 0, end = 0, now = ws_cuda_now_ns(d);
-    if (!r->timed || d->lost || !ws_cuda_event_ns(d, r->queue->begin, &begin) ||
+    uint64_t took = 0, end = 0, now = ws_cuda_now_ns(d);
+    if (!r->timed || d->lost || !ws_cuda_span_ns(d, r->queue->begin, r->queue->end, &took) ||
         !ws_cuda_event_ns(d, r->queue->end, &end)) {
         op->start_ns = WS_MAX(op->ready_ns, WS_MIN(now, r->first_ns));
         op->end_ns = WS_MAX(op->start_ns, now);
         return;
     }
-    begin = WS_MIN(WS_MIN(begin, r->first_ns), now);
+    end = WS_MIN(end, now);
+    uint64_t begin = WS_MIN(end - WS_MIN(took, end), r->first_ns);
     op->start_ns = WS_MAX(op->ready_ns, begin);
     /* If the reference was taken late, both events seem too early; the time between them is
      * right. */
-    op->end_ns = WS_MAX(op->start_ns, WS_MIN(end + (op->start_ns - begin), now));
+    op->end_ns = WS_MAX(op->start_ns, WS_MIN(op->start_ns + (end - begin), now));
     uint64_t ns = op->end_ns - op->start_ns;
     op->energy_uj = ws_cuda_energy_share(d, ns, d->n_running);
     pthread_mutex_lock(&d->run_lock);
@@ -430,7 +431,7 @@ static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
     (void)ws_cuda_fence_hit(r);
     ws_cuda_lib_end(r);
     if (r->rewritten && r->timed && ws_cuda_event_ns(d, r->queue->begin, &begin))
-        r->first_ns = WS_MIN(r->first_ns, begin);
+        r->first_ns = WS_MIN(r->first_ns, WS_MIN(begin, ws_cuda_now_ns(d)));
     pthread_mutex_lock(&d->run_lock);
     if (ws_cuda_launch_again(d, r)) {
         e = WS_CU(d, cuEventRecord, r->queue->end, r->queue->stream);
@@ -482,13 +483,12 @@ static void *waiter_main(void *arg)
         if (ws_list_empty(running)) {
             if (d->stop)
                 break;
-            pthread_mutex_unlock(&d->run_lock);
-            ws_cuda_clock_renew(d);
-            pthread_mutex_lock(&d->run_lock);
-            if (ws_list_empty(running) && ws_list_empty(ended) && !d->stop)
-                pthread_cond_wait(&d->waiter_wake, &d->run_lock);
+            pthread_cond_wait(&d->waiter_wake, &d->run_lock);
             continue;
         }
+        pthread_mutex_unlock(&d->run_lock);
+        ws_cuda_clock_renew(d);
+        pthread_mutex_lock(&d->run_lock);
         /* Only this thread takes from the list, so a node stays in it while the lock is not
          * held. */
         bool any = false;

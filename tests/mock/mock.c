@@ -41,6 +41,19 @@ static const struct ws_gpu_spec spec = {
     MOCK_GPU_NUMBERS,
 };
 
+static _Atomic uint64_t ahead_ns;
+
+EXPORT void ws_mock_advance(uint64_t ns);
+void ws_mock_advance(uint64_t ns)
+{
+    ahead_ns += ns;
+}
+
+uint64_t mock_gpu_ns(void)
+{
+    return mock_now_ns() + ahead_ns;
+}
+
 uint64_t mock_now_ns(void)
 {
     struct timespec t;

@@ -14,6 +14,8 @@
  * ws_mock_hold(false) or until somebody waits for their stream, so that a test can do something
  * while a kernel has certainly not ended.
  *
+ * ws_mock_advance(NS): from now on the GPU's clock, which events record, is NS ahead of the host's.
+ *
  * ws_mock_watch(f): f(NAME, false) is called before every call of the driver and f(NAME, true)
  * after it, on the caller's thread, so that a test can hold one thread at a chosen point of its
  * work and do something meanwhile. */
@@ -114,6 +116,7 @@ void *mock_object_of(const void *handle, enum mock_kind kind, const char *call);
 uint32_t mock_count_alive(enum mock_kind kind, const struct mock_gpu *g);
 struct mock_gpu *mock_gpu_of(int device); /* NULL: no such */
 uint64_t mock_now_ns(void);
+uint64_t mock_gpu_ns(void); /* what events record */
 
 /* memory.c */
 uint64_t mock_alloc(struct mock_gpu *g, size_t bytes); /* 0: no memory. As cuMemAlloc */

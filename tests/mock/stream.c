@@ -214,7 +214,7 @@ static void do_item(struct mock_stream *s, struct item *i)
     }
     if (i->event) {
         pthread_mutex_lock(&i->event->lock);
-        i->event->ns = mock_now_ns();
+        i->event->ns = mock_gpu_ns();
         i->event->recorded = true;
         i->event->n_pending--;
         pthread_cond_broadcast(&i->event->changed);
