@@ -270,6 +270,7 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     d->ordinal = ordinal;
     d->id = ++n_devices;
     pthread_mutex_init(&d->memory_lock, NULL);
+    pthread_mutex_init(&d->registered_lock, NULL);
     pthread_mutex_init(&d->spare_lock, NULL);
     pthread_mutex_init(&d->stock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);

@@ -58,6 +58,9 @@ struct ws_cuda {
     bool can_export, maps_host;
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
+    _Atomic uint32_t n_clearing;       /* memory is being filled: ws_cuda_clear() */
+    const void *zeros;                 /* pinned, WS_CUDA_ZEROS_BYTES */
+    pthread_mutex_t registered_lock;   /* innermost */
     struct ws_cuda_region *registered; /* list */
 
     /* stock.c */

@@ -60,9 +60,8 @@ static bool make_box(struct ws_cuda *d, struct ws_cuda_queue *q, uint64_t bytes,
 static void wipe_book(struct ws_cuda *d, struct ws_space *s)
 {
     uint64_t va, bytes;
-    if (ws_space_heap(s, &va, &bytes) &&
-        WS_CU(d, cuMemsetD8Async, va, 0, WS_LIB_HEAP_BOOK_BYTES, d->memory_stream) == WS_CU_SUCCESS)
-        (void)ws_cuda_drain(d, d->memory_stream);
+    if (ws_space_heap(s, &va, &bytes))
+        (void)ws_cuda_clear(d, va, WS_LIB_HEAP_BOOK_BYTES);
     ws_space_heap_wiped(s);
 }
 
@@ -82,7 +81,7 @@ static enum ws_cuda_start prepare_heap(struct ws_cuda *d, struct ws_cuda_run *r,
     if (t == WS_HEAP_WAIT)
         return WS_CUDA_BLOCKS;
     r->uses_heap = true;
-    if (t == WS_HEAP_WIPE)
+    if (t == WS_HEAP_WIPE) /* only where it may block */
         wipe_book(d, s);
     return WS_CUDA_STARTED;
 }

@@ -321,6 +321,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     struct ws_dinstance *inst = op->launch.instance;
     if (!check(d, op))
         return WS_CUDA_DONE;
+    if (ws_cuda_awaits_clearing(d, may_block))
+        return WS_CUDA_BLOCKS;
     enum ws_cuda_start ready = ws_cuda_lib_prepare(d, r, may_block);
     if (ready == WS_CUDA_STARTED)
         ready = ws_cuda_fence_prepare(d, r, may_block);

@@ -23,11 +23,16 @@
  * the daemon's. The pages are mapped there a second time, and pinned. This works for shared
  * mappings only.
  *
+ * Memory is cleared before a client gets it. The driver fills memory by kernels, which would wait
+ * for a kernel that has all of the GPU. So memory is filled only while nothing else runs; otherwise
+ * zeros are copied there, since copies need no SM.
+ *
  * A call may make the driver wait for the GPU, so free granules are kept for the next
  * allocation. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -327,10 +332,42 @@ static ws_cu_result packed_map(struct ws_cuda *d, struct cuda_memory *m, uint64_
     return r;
 }
 
-static ws_cu_result clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
+/* ---- clearing. No lock held ---- */
+
+static ws_cu_result copy_zeros(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 {
-    ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, bytes, d->memory_stream);
-    return r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
+    ws_cu_result r = WS_CU_SUCCESS;
+    for (uint64_t at = 0, n; r == WS_CU_SUCCESS && at < bytes; at += n) {
+        n = WS_MIN(bytes - at, (uint64_t)WS_CUDA_ZEROS_BYTES);
+        r = WS_CU(d, cuMemcpyHtoDAsync, va + at, d->zeros, n, d->memory_stream);
+    }
+    return r;
+}
+
+ws_cu_result ws_cuda_clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
+{
+    /* Either nothing is submitted while the GPU fills memory (ws_cuda_awaits_clearing()), or what
+     * runs is seen here. */
+    d->n_clearing++;
+    bool idle = !d->n_running;
+    ws_cu_result r = WS_CU_SUCCESS;
+    if (idle) {
+        r = WS_CU(d, cuMemsetD8Async, va, 0, bytes, d->memory_stream);
+        r = r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
+    }
+    d->n_clearing--;
+    if (idle)
+        return r;
+    r = copy_zeros(d, va, bytes);
+    ws_cu_result e = ws_cuda_drain(d, d->memory_stream);
+    return r == WS_CU_SUCCESS ? e : r;
+}
+
+bool ws_cuda_awaits_clearing(struct ws_cuda *d, bool may_block)
+{
+    while (may_block && d->n_clearing)
+        usleep(100);
+    return d->n_clearing;
 }
 
 /* ---- device.h ---- */
@@ -428,8 +465,10 @@ int ws_cuda_map(struct ws_device *dev, void *arg, struct ws_space *s, uint64_t v
         r = packed_map(d, m, va + whole, bytes - whole, readers, writers, &e);
         packed = r == WS_CU_SUCCESS;
     }
+    pthread_mutex_unlock(&d->memory_lock);
     if (r == WS_CU_SUCCESS && m->cleared_bytes < bytes)
-        r = clear(d, va + m->cleared_bytes, bytes - m->cleared_bytes);
+        r = ws_cuda_clear(d, va + m->cleared_bytes, bytes - m->cleared_bytes);
+    pthread_mutex_lock(&d->memory_lock);
     if (r == WS_CU_SUCCESS) {
         m->cleared_bytes = WS_MAX(m->cleared_bytes, bytes);
     } else {
@@ -573,22 +612,22 @@ void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, in
     }
     g->host = host;
     g->bytes = bytes;
-    pthread_mutex_lock(&d->memory_lock);
+    pthread_mutex_lock(&d->registered_lock);
     g->next = d->registered;
     d->registered = g;
-    pthread_mutex_unlock(&d->memory_lock);
+    pthread_mutex_unlock(&d->registered_lock);
 }
 
 void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes)
 {
     struct ws_cuda *d = ws_cuda_of(dev);
-    pthread_mutex_lock(&d->memory_lock);
+    pthread_mutex_lock(&d->registered_lock);
     struct ws_cuda_region **p = &d->registered, *g;
     while ((g = *p) && g->host != host)
         p = &g->next;
     if (g)
         *p = g->next;
-    pthread_mutex_unlock(&d->memory_lock);
+    pthread_mutex_unlock(&d->registered_lock);
     if (!g)
         return;
     if (ws_cuda_enter(d) == WS_CU_SUCCESS)
@@ -599,12 +638,12 @@ void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes)
 bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes)
 {
     const uint8_t *p = host;
-    pthread_mutex_lock(&d->memory_lock);
+    pthread_mutex_lock(&d->registered_lock);
     const struct ws_cuda_region *g = d->registered;
     while (g && !(p >= g->host && (uint64_t)(p - g->host) < g->bytes &&
                   bytes <= g->bytes - (uint64_t)(p - g->host)))
         g = g->next;
-    pthread_mutex_unlock(&d->memory_lock);
+    pthread_mutex_unlock(&d->registered_lock);
     return g != NULL;
 }
 
@@ -680,12 +719,16 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
     struct ws_cu_alloc_prop p = {.type = WS_CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .location = {WS_CU_MEM_LOCATION_TYPE_DEVICE, d->device}};
     size_t granule = 0, free_bytes = 0, total = 0;
+    int least = 0, greatest = 0;
     ws_cu_result r =
         WS_CU(d, cuMemGetAllocationGranularity, &granule, &p, WS_CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuMemGetInfo, &free_bytes, &total);
     if (r == WS_CU_SUCCESS)
-        r = WS_CU(d, cuStreamCreateWithPriority, &d->memory_stream, WS_CU_STREAM_NON_BLOCKING, 0);
+        r = WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuStreamCreateWithPriority, &d->memory_stream, WS_CU_STREAM_NON_BLOCKING,
+                  greatest);
     if (r != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
     if (!granule || WS_CUDA_GRANULE_BYTES % granule) {
@@ -732,6 +775,7 @@ void ws_cuda_memory_close(struct ws_cuda *d)
     if (!d->memory_stream) {
         ws_cuda_pieces_close(d);
         pthread_mutex_destroy(&d->memory_lock);
+        pthread_mutex_destroy(&d->registered_lock);
         return;
     }
     ws_cuda_adopt_end(&d->base);
@@ -752,4 +796,5 @@ void ws_cuda_memory_close(struct ws_cuda *d)
     }
     pthread_mutex_unlock(&reserve_lock);
     pthread_mutex_destroy(&d->memory_lock);
+    pthread_mutex_destroy(&d->registered_lock);
 }

@@ -11,6 +11,7 @@
 struct ws_cuda;
 
 #define WS_CUDA_GRANULE_BYTES (UINT64_C(2) << 20)
+enum { WS_CUDA_ZEROS_BYTES = 2 << 20 };
 
 /* Physical memory: whole granules. */
 struct ws_cuda_piece {
@@ -42,6 +43,13 @@ void ws_cuda_host_register(struct ws_device *dev, void *host, uint64_t bytes, in
 void ws_cuda_host_unregister(struct ws_device *dev, void *host, uint64_t bytes);
 /* Whether copies to and from it run without the driver's staging. */
 bool ws_cuda_is_pinned(struct ws_cuda *d, const void *host, uint64_t bytes);
+
+/* Clears memory that no operation uses, and waits until it is clear, but not for kernels. No lock
+ * held. Not on a thread that starts operations, the starter excepted. */
+ws_cu_result ws_cuda_clear(struct ws_cuda *d, uint64_t va, uint64_t bytes);
+/* Whether no kernel may be started now, since the GPU is filling memory. To be asked after the
+ * operation was counted as running. @may_block: waits until it has done so, and returns false. */
+bool ws_cuda_awaits_clearing(struct ws_cuda *d, bool may_block);
 
 /* ---- piece.c ---- */
 /* A new piece has one reference; the last one releases it. */

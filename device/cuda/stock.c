@@ -101,12 +101,18 @@ ws_cu_result ws_cuda_stock_grow(struct ws_cuda *d, enum ws_cuda_stock kind, uint
 
 ws_cu_result ws_cuda_stock_open(struct ws_cuda *d, uint32_t n_queues)
 {
-    uint64_t pinned =
-        n_queues * (uint64_t)(WS_CUDA_BOUNCE_BYTES + WS_CUDA_TABLE_BYTES + WS_CUDA_CONTROL_ROOM);
     uint64_t device = n_queues * (uint64_t)(WS_CUDA_TABLE_BYTES + WS_CUDA_CONTROL_ROOM);
+    uint64_t pinned = device + n_queues * (uint64_t)WS_CUDA_BOUNCE_BYTES + WS_CUDA_ZEROS_BYTES;
     ws_cu_result r = ws_cuda_stock_grow(d, WS_CUDA_STOCK_PINNED, pinned + SPARE_BYTES);
-    return r == WS_CU_SUCCESS ? ws_cuda_stock_grow(d, WS_CUDA_STOCK_DEVICE, device + SPARE_BYTES)
-                              : r;
+    if (r == WS_CU_SUCCESS)
+        r = ws_cuda_stock_grow(d, WS_CUDA_STOCK_DEVICE, device + SPARE_BYTES);
+    if (r != WS_CU_SUCCESS)
+        return r;
+    void *zeros =
+        (void *)(uintptr_t)ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, WS_CUDA_ZEROS_BYTES);
+    memset(zeros, 0, WS_CUDA_ZEROS_BYTES);
+    d->zeros = zeros;
+    return WS_CU_SUCCESS;
 }
 
 void ws_cuda_stock_close(struct ws_cuda *d)

@@ -26,18 +26,11 @@ static struct {
 } mock;
 
 /* Calls that, as NVIDIA's documentation has it, may wait until the GPU has nothing to do. */
-static const char *const may_wait[] = {"cuMemAlloc",
-                                       "cuMemFree",
-                                       "cuMemHostAlloc",
-                                       "cuMemFreeHost",
-                                       "cuMemcpyHtoD",
-                                       "cuMemcpyDtoH",
-                                       "cuModuleLoadDataEx",
-                                       "cuModuleUnload",
-                                       "cuMemHostRegister",
-                                       "cuMemHostUnregister",
-                                       "cuStreamCreateWithPriority",
-                                       "cuStreamDestroy"};
+static const char *const may_wait[] = {
+    "cuMemAlloc",      "cuMemFree",         "cuMemHostAlloc",      "cuMemFreeHost",
+    "cuMemcpyHtoD",    "cuMemcpyDtoH",      "cuModuleLoadDataEx",  "cuModuleUnload",
+    "cuMemsetD8Async", "cuMemHostRegister", "cuMemHostUnregister", "cuStreamCreateWithPriority",
+    "cuStreamDestroy"};
 static _Atomic unsigned n_wrong;
 static char first_wrong[64];
 
@@ -105,6 +98,27 @@ static void submitting(struct suite *s)
     suite_wait(&runs);
 }
 
+/* Allocations large and small, cleared although kernels could not clear them. */
+static void allocating(struct suite *s)
+{
+    enum { BYTES = 5 << 20 };
+    static uint8_t host[BYTES], want[BYTES];
+    struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
+    mock.hold(true);
+    suite_submit(s, &runs);
+    begin();
+    uint64_t large = suite_alloc(s, 0, BYTES), small = suite_alloc(s, 0, 4096);
+    memset(host, 1, sizeof(host));
+    suite_get(s, 0, host, large, BYTES);
+    check(!memcmp(host, want, BYTES), "memory was not cleared");
+    suite_get(s, 0, host, small, 4096);
+    check(!memcmp(host, want, 4096), "memory was not cleared");
+    check(!runs.done, "the kernel was not held");
+    end("allocating");
+    mock.hold(false);
+    suite_wait(&runs);
+}
+
 int main(int argc, char **argv)
 {
     char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
@@ -123,6 +137,7 @@ int main(int argc, char **argv)
     alarm(100); /* nothing may hang */
     check(!suite_begin(&s), "the device can't be opened");
     submitting(&s);
+    allocating(&s);
     suite_end(&s);
     check(!mock.violations(&first), first);
     printf("no call that may wait for the GPU while a kernel runs\n");
