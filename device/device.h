@@ -233,7 +233,8 @@ void ws_device_cancel(struct ws_device *d, struct ws_space *s);
  * called with op->preempted, or as always if the launch has ended before. The loop thread only;
  * op->done must not have been called yet.
  * Return: 0, -ENOTSUP (cooperative, or the kernel or the device doesn't allow it: the launch runs
- * to its end). */
+ * to its end). A device in a process of its own does not wait for that process, and returns 0 also
+ * where the kernel does not allow it. */
 WS_MUST_CHECK int ws_device_preempt(struct ws_device *d, struct ws_op *op);
 /* Other clients wait for what a launch has; with @limit_ns 0 they no longer do. While they wait,
  * the device counts time of the host's processor: once a single block of the launch has run for

@@ -200,8 +200,48 @@ static int send_one(struct ws_proxy *p, struct ws_proxy_op *o)
         return r;
     o->sent = true;
     p->n_unsent--;
-    p->last_sent = o->id;
     return 0;
+}
+
+/* Sends a notice about submissions that were sent before; where the loop would have to wait, the
+ * sender does it. */
+static void tell(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_map map)
+{
+    struct ws_wire_part body = head.type == WS_WIRE_CANCEL ? WS_PART(map) : WS_PART_NONE;
+    if (ws_list_empty(&p->asks) &&
+        ws_wire_send(p->ops_fd, head, body, WS_PART_NONE, -1, MSG_DONTWAIT) != -EAGAIN)
+        return; /* if the worker has ended, there is nobody to be told */
+    struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
+    if (!t) {
+        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
+               ws_wire_name(head.type));
+        return;
+    }
+    t->head = head;
+    t->map = map;
+    ws_list_append(&p->asks, &t->node);
+    pthread_cond_signal(&p->sender_wake);
+}
+
+/* Sends the notices that tell() could not send. Return: 0 or -EAGAIN. */
+static int send_asks(struct ws_proxy *p)
+{
+    while (!ws_list_empty(&p->asks)) {
+        struct ws_proxy_notice *t = ws_list_entry(p->asks.next, struct ws_proxy_notice, node);
+        struct ws_wire_part body = t->head.type == WS_WIRE_CANCEL ? WS_PART(t->map) : WS_PART_NONE;
+        if (ws_wire_send(p->ops_fd, t->head, body, WS_PART_NONE, -1, MSG_DONTWAIT) == -EAGAIN)
+            return -EAGAIN;
+        ws_list_remove(&t->node);
+        free(t);
+    }
+    return 0;
+}
+
+static void forget_asks(struct ws_proxy *p)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(&p->asks)))
+        free(ws_list_entry(n, struct ws_proxy_notice, node));
 }
 
 void *ws_proxy_sender_main(void *arg)
@@ -209,14 +249,14 @@ void *ws_proxy_sender_main(void *arg)
     struct ws_proxy *p = arg;
     pthread_mutex_lock(&p->ops_lock);
     while (!p->closing) {
-        if (!p->n_unsent || p->state != WS_PROXY_RUNNING) {
+        if ((!p->n_unsent && ws_list_empty(&p->asks)) || p->state != WS_PROXY_RUNNING) {
             pthread_cond_wait(&p->sender_wake, &p->ops_lock);
             continue;
         }
-        int r = 0;
+        int r = send_asks(p);
         ws_list_for_each (it, &p->ops) {
             struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
-            if (!o->sent && (r = send_one(p, o)))
+            if (r || (!o->sent && (r = send_one(p, o))))
                 break;
         }
         if (!r)
@@ -228,6 +268,7 @@ void *ws_proxy_sender_main(void *arg)
             usleep(1000); /* the worker has ended, which the reader notices */
         pthread_mutex_lock(&p->ops_lock);
     }
+    forget_asks(p);
     pthread_mutex_unlock(&p->ops_lock);
     return NULL;
 }
@@ -386,11 +427,9 @@ void ws_proxy_cancel(struct ws_device *d, struct ws_space *s)
             ws_list_append(&ended, &o->node);
         }
     }
-    uint64_t last = p->last_sent;
-    pthread_mutex_unlock(&p->ops_lock);
     if (any)
-        ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_CANCEL, last),
-                      &(const struct ws_wire_map){.space = ws_space_id(s)});
+        tell(p, ws_wire_head_of(WS_WIRE_CANCEL, 0), (struct ws_wire_map){.space = ws_space_id(s)});
+    pthread_mutex_unlock(&p->ops_lock);
     if (any)
         ws_proxy_watch(p);
     finish_all(p, &ended);
@@ -401,7 +440,6 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
     struct ws_proxy *p = ws_proxy_of(d);
     struct ws_list back;
     const uint32_t *g = op->launch.grid;
-    uint64_t id = 0;
     ws_list_init(&back);
     pthread_mutex_lock(&p->ops_lock);
     struct ws_proxy_op *o = NULL;
@@ -419,21 +457,13 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
             op->preempted = true;
             ws_list_append(&back, &o->node);
         }
-    } else if (o) {
-        id = o->id;
+    } else if (o && !op->launch.flags) {
+        tell(p, ws_wire_head_of(WS_WIRE_PREEMPT, o->id), (struct ws_wire_map){0});
     }
+    bool may = o && !op->launch.flags;
     pthread_mutex_unlock(&p->ops_lock);
-    if (!ws_list_empty(&back)) {
-        finish_all(p, &back);
-        return 0;
-    }
-    if (!id || ws_proxy_calls_begin(p))
-        return -ENOTSUP;
-    /* Only this worker is asked: if it has ended, so has the launch, or it begins anew. */
-    int64_t r =
-        ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_PREEMPT, id), WS_PART_NONE, WS_PART_NONE, -1);
-    ws_proxy_calls_end(p);
-    return r ? -ENOTSUP : 0;
+    finish_all(p, &back);
+    return may ? 0 : -ENOTSUP;
 }
 
 /* ---- messages from the worker ---- */
@@ -563,6 +593,7 @@ void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why)
         forget(p, o);
         ws_list_append(&ended, &o->node);
     }
+    forget_asks(p);
     pthread_mutex_unlock(&p->ops_lock);
     finish_all(p, &ended);
 }

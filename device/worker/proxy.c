@@ -201,7 +201,8 @@ static void init_locks(struct ws_proxy *p)
     pthread_cond_init(&p->changed, NULL);
     pthread_cond_init(&p->sender_wake, NULL);
     pthread_cond_init(&p->loader_free, NULL);
-    struct ws_list *lists[] = {&p->ops, &p->notices, &p->memories, &p->instances, &p->regions};
+    struct ws_list *lists[] = {&p->ops,      &p->asks,      &p->notices,
+                               &p->memories, &p->instances, &p->regions};
     for (size_t k = 0; k < WS_ARRAY_SIZE(lists); k++)
         ws_list_init(lists[k]);
     for (int k = 0; k < WS_PROXY_LOADERS; k++)

@@ -60,7 +60,7 @@ struct ws_proxy_op {
     int blob_fd; /* of the blob if it is in shared memory; -1 */
 };
 
-/* A notice that waits for whoever gets calls_lock next. */
+/* A notice that waits for whoever gets calls_lock next, or for the sender. */
 struct ws_proxy_notice {
     struct ws_list node;
     struct ws_wire_head head;
@@ -94,9 +94,10 @@ struct ws_proxy {
     bool closing;
     struct ws_list ops; /* all, by id */
     struct ws_proxy_op *by_id;
-    uint64_t last_id, last_sent;
+    uint64_t last_id;
     uint32_t n_unsent;
-    uint64_t *broken; /* spaces that lost memory */
+    struct ws_list asks; /* notices about operations, to be sent before them */
+    uint64_t *broken;    /* spaces that lost memory */
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -437,6 +438,56 @@ static void test_memory_that_is_not_kept(void **state)
     no_more(&b);
 }
 
+/* While this file is there, the call is stuck. */
+static const char *stuck_path(void)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "worker-stuck.%d", (int)getpid());
+    return path;
+}
+
+static void *allocate(void *arg)
+{
+    bool *over = arg;
+    (void)suite_alloc(&S, 0, 4 << 20);
+    __atomic_store_n(over, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* A call that waits in the driver delays neither who stops operations nor other operations. */
+static void test_stops_beside_a_slow_call(void **state)
+{
+    struct suite_op o = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0),
+                    next = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
+    pthread_t thread;
+    bool over = false;
+    if (!suite_target.mock)
+        skip();
+    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(pthread_create(&thread, NULL, allocate, &over), 0);
+    usleep(50000); /* the worker is in the call */
+    suite_submit(&S, &o);
+    assert_int_equal(ws_device_preempt(S.device, &o.op), 0);
+    ws_device_cancel(S.device, S.space[1]);
+    suite_wait(&o);
+    suite_run(&S, &next, WS_DEV_OK);
+    assert_false(__atomic_load_n(&over, __ATOMIC_ACQUIRE));
+    unlink(stuck_path());
+    pthread_join(thread, NULL);
+}
+
+static int setup_stuck(void **state)
+{
+    char value[160];
+    snprintf(value, sizeof(value), "cuMemCreate:%s", stuck_path());
+    setenv("WS_MOCK_STUCK", value, 1);
+    int r = suite_begin(&S);
+    unsetenv("WS_MOCK_STUCK");
+    return r;
+}
+
 static int setup_unkept(void **state)
 {
     setenv("WS_MOCK_NO_EXPORT", "1", 1);
@@ -475,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_endless, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_endless_while_others_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
+        cmocka_unit_test_setup_teardown(test_stops_beside_a_slow_call, setup_stuck, teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
     };
     if (!suite_target_parse(argc, argv) || !suite_target.worker) {

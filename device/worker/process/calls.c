@@ -266,22 +266,7 @@ static int64_t on_loader(struct ws_wire_message *m, const void *body, struct ans
     return 0;
 }
 
-/* ---- operations ---- */
-
-static int64_t on_preempt(struct ws_wire_message *m, const void *body, struct answer *ret)
-{
-    return worker_preempt(m->head.id);
-}
-
-static int64_t on_cancel(struct ws_wire_message *m, const void *body, struct answer *ret)
-{
-    const struct ws_wire_map *q = body;
-    struct worker_object o;
-    worker_wait_for_submission(m->head.id);
-    if (worker_known(&worker.spaces, q->space, &o))
-        ws_device_cancel(worker.device, o.space);
-    return 0;
-}
+/* ---- energy ---- */
 
 static int64_t on_charge(struct ws_wire_message *m, const void *body, struct answer *ret)
 {

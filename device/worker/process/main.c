@@ -88,6 +88,20 @@ static int begin(const struct ws_wire_config *c)
 
 /* ---- serving ---- */
 
+typedef void taker(struct ws_wire_message *m);
+#define FOR_START(NAME, name)
+#define FOR_CALLS(NAME, name)
+#define FOR_LOADER(NAME, name)
+#define FOR_READER(NAME, name)
+#define FOR_OPS(NAME, name)                      [WS_WIRE_##NAME] = worker_on_##name,
+#define CALL(NAME, name, thread, out, back, end) FOR_##thread(NAME, name)
+#define NOTICE(NAME, name, thread, out, end)     FOR_##thread(NAME, name)
+static taker *const takers[_WS_WIRE_TYPES] = {
+#include "device/worker/calls.def"
+};
+#undef CALL
+#undef NOTICE
+
 static void serve(struct ws_wire_message *m)
 {
     pthread_t calls, page;
@@ -103,7 +117,7 @@ static void serve(struct ws_wire_message *m)
         worker_end_if_lost();
         while (worker.page->lost) /* the next worker's; the last operation's end ends this one */
             pause();
-        worker_on_submit(m);
+        takers[m->head.type](m);
         ws_wire_done_with(m);
     }
     /* The daemon has closed both connections. What it left is released, so that a driver that

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations that the daemon has submitted, until their end is reported.
  *
- * An operation is in the table worker.ops from its submission until it ends, so that a call can
- * preempt it. What it needs of the host travels with it or lies in a region that the daemon has
+ * An operation is in the table worker.ops from its submission until it ends, so that it can be
+ * preempted. What it needs of the host travels with it or lies in a region that the daemon has
  * registered. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -15,10 +14,6 @@
 #include "base/log.h"
 #include "base/packet.h"
 #include "device/worker/process/process.h"
-
-/* How long a call waits for a submission that it is about: in steps, since the context may be lost
- * meanwhile. */
-enum { WAIT_STEP_NS = 50000000, WAIT_STEPS = 100 };
 
 struct worker_op {
     struct worker_object known;
@@ -28,10 +23,6 @@ struct worker_op {
     bool blob_is_memory;
     uint8_t params[]; /* of a launch */
 };
-
-/* The last submission that the device knows. worker.lock */
-static uint64_t submitted;
-static pthread_cond_t submitted_more = PTHREAD_COND_INITIALIZER;
 
 static void op_free(struct worker_op *o)
 {
@@ -230,38 +221,25 @@ void worker_on_submit(struct ws_wire_message *m)
         o->op.error = WS_DEV_E_LAUNCH_FAILURE;
         on_done(&o->op);
     }
-    pthread_mutex_lock(&worker.lock);
-    submitted = id;
-    pthread_cond_broadcast(&submitted_more);
-    pthread_mutex_unlock(&worker.lock);
 }
 
-/* ---- what calls ask of operations ---- */
+/* ---- what is asked of operations ---- */
 
-void worker_wait_for_submission(uint64_t id)
+/* A launch that cannot be stopped runs to its end. */
+void worker_on_preempt(struct ws_wire_message *m)
 {
-    struct timespec t;
-    pthread_mutex_lock(&worker.lock);
-    for (int n = 0; submitted < id && !worker.page->lost && n < WAIT_STEPS; n++) {
-        clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_nsec += WAIT_STEP_NS;
-        if (t.tv_nsec >= (long)WS_NS_PER_S) {
-            t.tv_sec++;
-            t.tv_nsec -= (long)WS_NS_PER_S;
-        }
-        (void)pthread_cond_timedwait(&submitted_more, &worker.lock, &t);
-    }
-    pthread_mutex_unlock(&worker.lock);
-}
-
-int worker_preempt(uint64_t id)
-{
-    int r = -ENOTSUP;
-    worker_wait_for_submission(id);
     pthread_mutex_lock(&worker.lock); /* so that on_done() does not free it meanwhile */
-    const struct worker_object *o = worker_find(worker.ops, id);
+    const struct worker_object *o = worker_find(worker.ops, m->head.id);
     if (o)
-        r = ws_device_preempt(worker.device, &o->op->op);
+        (void)!ws_device_preempt(worker.device, &o->op->op);
     pthread_mutex_unlock(&worker.lock);
-    return r;
+}
+
+void worker_on_cancel(struct ws_wire_message *m)
+{
+    struct ws_wire_map q;
+    struct worker_object o;
+    memcpy(&q, m->body, sizeof(q));
+    if (worker_known(&worker.spaces, q.space, &o))
+        ws_device_cancel(worker.device, o.space);
 }

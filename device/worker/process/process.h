@@ -76,13 +76,10 @@ void *worker_page_main(void *arg);
 /* Ends the process if the context is lost and nothing is running any more. */
 void worker_end_if_lost(void);
 
-/* ---- ops.c ---- */
+/* ---- ops.c: for main()'s thread; none waits for the GPU ---- */
 void worker_on_submit(struct ws_wire_message *m);
-/* Waits until the device knows submission @id. Gives up after 5 s, since @id may have been another
- * worker's, and when the context is lost. */
-void worker_wait_for_submission(uint64_t id);
-/* Return: as ws_device_preempt(); -ENOTSUP: there is no such operation. */
-WS_MUST_CHECK int worker_preempt(uint64_t id);
+void worker_on_preempt(struct ws_wire_message *m);
+void worker_on_cancel(struct ws_wire_message *m);
 
 /* ---- calls.c ---- */
 void *worker_calls_main(void *arg);
