@@ -21,8 +21,9 @@ wslib_PROGRAMS += frontend/libwattshare.so
 frontend_libwattshare_so_SOURCES = frontend/interpose/entrypoints.h
 # SONAME libcuda.so.1: a program that needs the driver gets this library where none is installed.
 # initfirst: the redirect must be done before the constructors of libraries that register CUDA code.
+# nodelete: it has threads and has redirected functions to itself, and so stays after dlclose().
 # Not linked with libzmq: loading it takes milliseconds.
-frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,initfirst -Wl,-z,relro -Wl,-z,now \
+frontend_libwattshare_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
 	-Wl,-Bsymbolic -Wl,--version-script,$(top_srcdir)/frontend/wattshare.map \
 	-Wl,--whole-archive,frontend/libfrontend.a,--no-whole-archive
 frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)

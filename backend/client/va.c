@@ -198,6 +198,54 @@ int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *re
     return take(v, need, align, ret_va) ? 0 : ws_raise(-ENOMEM);
 }
 
+static uint64_t run_bytes(const struct ws_va *v)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < v->n_runs; i++)
+        bytes += v->runs[i].bytes;
+    return bytes;
+}
+
+/* Takes granules [@first, @first + @n) of the pool, all of which are free. */
+static int grow_at(struct ws_va *v, uint32_t first, uint32_t n)
+{
+    struct ws_va_extent run = {WS_VA_FIRST + first * WS_VA_GRANULE_BYTES, n * WS_VA_GRANULE_BYTES};
+    int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof(*v->runs));
+    if (r)
+        return ws_forward(r);
+    v->runs[v->n_runs++] = run;
+    r = insert(v, run.va, run.bytes);
+    if (r) {
+        v->n_runs--;
+        return ws_forward(r);
+    }
+    memset(v->pool->taken + first, 1, n);
+    return 0;
+}
+
+int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes, uint64_t *ret_taken)
+{
+    if (!bytes || (va | bytes) % WS_VA_ALIGN_BYTES || va < WS_VA_FIRST || va >= WS_VA_LAST ||
+        bytes > WS_VA_LAST - va)
+        return -EINVAL;
+    uint32_t first = (uint32_t)((va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES);
+    uint32_t last = (uint32_t)((va + bytes - 1 - WS_VA_FIRST) / WS_VA_GRANULE_BYTES);
+    uint32_t n = last - first + 1;
+    if (pool_search(v->pool, first, last + 1, n) == first &&
+        run_bytes(v) + n * WS_VA_GRANULE_BYTES <= WS_VA_FIXED_MAX_BYTES) {
+        int r = grow_at(v, first, n);
+        if (r)
+            return ws_forward(r);
+    }
+    size_t i = lower_bound(v, va + 1); /* the extent before is the only one that can hold it */
+    if (!i || va - v->free[i - 1].va > v->free[i - 1].bytes)
+        return -ENOMEM;
+    uint64_t skip = va - v->free[i - 1].va, room = v->free[i - 1].bytes - skip;
+    bool to_the_end = room == bytes && va + bytes == WS_VA_FIRST + (last + 1) * WS_VA_GRANULE_BYTES;
+    *ret_taken = to_the_end ? bytes : bytes + WS_VA_GAP_BYTES;
+    return room >= *ret_taken && cut(v, i - 1, skip, *ret_taken) ? 0 : -ENOMEM;
+}
+
 int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
 {
     ws_va_init(ret, v->pool);
@@ -221,6 +269,11 @@ uint64_t ws_va_mirrored(const struct ws_va *v, const struct ws_va *mirror, uint6
 
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes)
 {
-    int r = insert(v, va, WS_ALIGN_UP(bytes, WS_VA_ALIGN_BYTES) + WS_VA_GAP_BYTES);
+    ws_va_give(v, va, WS_ALIGN_UP(bytes, WS_VA_ALIGN_BYTES) + WS_VA_GAP_BYTES);
+}
+
+void ws_va_give(struct ws_va *v, uint64_t va, uint64_t taken)
+{
+    int r = insert(v, va, taken);
     (void)r; /* as the contract says */
 }

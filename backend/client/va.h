@@ -11,6 +11,9 @@
 #define WS_VA_GRANULE_BYTES (UINT64_C(16) << 30)
 #define WS_VA_GAP_BYTES                                                                            \
     UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
+/* A client with more granules than that gets no more of them for addresses that it asks for: each
+ * may take a granule that it then hardly uses. */
+#define WS_VA_FIXED_MAX_BYTES (UINT64_C(4) << 40)
 enum { WS_VA_ALIGN_BYTES = 512 };
 /* Allocations from here on begin where NVIDIA's driver lets them begin, at its large pages: some
  * programs rely on that. */
@@ -42,6 +45,13 @@ void ws_va_deinit(struct ws_va *v);
 WS_MUST_CHECK int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va);
 /* The same, at a multiple of @align, a power of two not below WS_VA_ALIGN_BYTES. */
 WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va);
+/* Exactly [@va, @va + @bytes), with a gap behind it where the granules that it lies in have room for
+ * one. What it takes comes from granules of this client or from free ones.
+ * @ret_taken: the bytes that ws_va_give() wants back
+ * Return: 0, -ENOMEM (also when somebody has one of the addresses), -EINVAL (not aligned, absurd, or
+ * not in the range). */
+WS_MUST_CHECK int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes,
+                                    uint64_t *ret_taken);
 /* Takes as many granules once more as @v has, in the same runs: for each address of @v there is
  * one in @ret. @ret: fresh; on an error nothing of it is left. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_va_mirror(const struct ws_va *v, struct ws_va *ret);
@@ -50,5 +60,7 @@ uint64_t ws_va_mirrored(const struct ws_va *v, const struct ws_va *mirror, uint6
 /* @va, @bytes: as allocated. Never fails: if the list of free extents can't grow, the addresses
  *   stay unused until the end. */
 void ws_va_free(struct ws_va *v, uint64_t va, uint64_t bytes);
+/* The same for what ws_va_alloc_fixed() took: no gap is added. */
+void ws_va_give(struct ws_va *v, uint64_t va, uint64_t taken);
 
 #endif

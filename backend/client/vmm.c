@@ -84,6 +84,24 @@ Ws__Error ws_handle_release(struct ws_client *c, uint64_t id)
 
 /* ---- reservations ---- */
 
+static bool reserve_wanted(struct ws_client *c, const Ws__VaReserve *m, uint64_t align,
+                           struct ws_reservation *r)
+{
+    r->va = r->raw_va = m->wanted;
+    return m->wanted && m->wanted % align == 0 &&
+           !ws_va_alloc_fixed(&c->memory.va, m->wanted, m->bytes, &r->raw_bytes);
+}
+
+static bool reserve_anywhere(struct ws_client *c, uint64_t raw_bytes, uint64_t align,
+                             struct ws_reservation *r)
+{
+    if (ws_va_alloc(&c->memory.va, raw_bytes, &r->raw_va))
+        return false;
+    r->va = WS_ALIGN_UP(r->raw_va, align);
+    r->raw_bytes = raw_bytes + WS_VA_GAP_BYTES;
+    return true;
+}
+
 Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *ret_va)
 {
     uint64_t align = WS_MAX(m->alignment, WS_MEM_GRANULE_BYTES), raw_bytes;
@@ -94,14 +112,12 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
         HASH_COUNT(c->memory.reservations) >= WS_MAX_RESERVATIONS)
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_reservation *r = ws_alloc(sizeof(*r));
-    if (!r || ws_va_alloc(&c->memory.va, raw_bytes, &r->raw_va)) {
+    if (!r || (!reserve_wanted(c, m, align, r) && !reserve_anywhere(c, raw_bytes, align, r))) {
         free(r);
         return WS__ERROR__OUT_OF_MEMORY;
     }
-    r->raw_bytes = raw_bytes;
-    r->va = WS_ALIGN_UP(r->raw_va, align);
     r->bytes = m->bytes;
-    c->memory.reserved_bytes += raw_bytes;
+    c->memory.reserved_bytes += r->raw_bytes;
     HASH_ADD(hh, c->memory.reservations, va, sizeof(r->va), r);
     *ret_va = r->va;
     return WS__ERROR__OK;
@@ -113,7 +129,7 @@ Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
     HASH_FIND(hh, c->memory.reservations, &va, sizeof(va), r);
     if (!r || r->n)
         return WS__ERROR__INVALID_VALUE;
-    ws_va_free(&c->memory.va, r->raw_va, r->raw_bytes);
+    ws_va_give(&c->memory.va, r->raw_va, r->raw_bytes);
     c->memory.reserved_bytes -= r->raw_bytes;
     HASH_DEL(c->memory.reservations, r);
     free(r->v);

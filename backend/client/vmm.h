@@ -19,8 +19,8 @@ struct ws_vmapping { /* in a reservation */
     bool unmapping;
 };
 struct ws_reservation {
-    uint64_t va, bytes, raw_va, raw_bytes;
-    struct ws_vmapping **v; /* by address */
+    uint64_t va, bytes, raw_va, raw_bytes; /* raw: as taken, and for ws_va_give() */
+    struct ws_vmapping **v;                /* by address */
     size_t n, cap;
     UT_hash_handle hh;
 };

@@ -51,12 +51,12 @@ WS_DRV_API(cuMemGetAllocationPropertiesFromHandle,
     return ws_vmm_properties(ret, handle);
 }
 
-/* @hint: where the program would like it; the choice is ours. */
+/* @hint: where the program would like it, or 0. If somebody has that, it is elsewhere. */
 WS_DRV_API(cuMemAddressReserve, (uint64_t * ret, size_t bytes, size_t alignment, uint64_t hint,
                                  unsigned long long flags))
 {
     ENTER();
-    return flags ? CUDA_INVALID_VALUE : ws_vmm_reserve(ret, bytes, alignment);
+    return flags ? CUDA_INVALID_VALUE : ws_vmm_reserve(ret, bytes, alignment, hint);
 }
 
 WS_DRV_API(cuMemAddressFree, (uint64_t address, size_t bytes))

@@ -162,7 +162,7 @@ int ws_vmm_import(uint64_t *ret_handle, int fd)
 
 /* ---- addresses ---- */
 
-int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment)
+int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment, uint64_t wanted)
 {
     uint64_t base;
     if (!ret_address || !bytes || bytes % WS_MEM_GRANULE_BYTES || alignment & (alignment - 1))
@@ -170,7 +170,7 @@ int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment)
     struct reservation *r = ws_alloc(sizeof(*r));
     if (!r)
         return CUDA_OUT_OF_MEMORY;
-    int code = ws_drv_error(ws_session_va_reserve(bytes, alignment, &base));
+    int code = ws_drv_error(ws_session_va_reserve(bytes, alignment, wanted, &base));
     if (code) {
         free(r);
         return code;

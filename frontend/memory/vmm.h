@@ -15,7 +15,8 @@ int ws_vmm_retain(uint64_t *ret_handle, uint64_t address);
 int ws_vmm_properties(struct cu_mem_allocation_prop *ret, uint64_t handle);
 int ws_vmm_export(int *ret_fd, uint64_t handle);
 int ws_vmm_import(uint64_t *ret_handle, int fd);
-int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment);
+/* @wanted: as ws_session_va_reserve(). */
+int ws_vmm_reserve(uint64_t *ret_address, uint64_t bytes, uint64_t alignment, uint64_t wanted);
 int ws_vmm_unreserve(uint64_t address, uint64_t bytes);
 int ws_vmm_map(uint64_t address, uint64_t bytes, uint64_t handle);
 int ws_vmm_unmap(uint64_t address, uint64_t bytes);

@@ -93,7 +93,9 @@ ws_err ws_session_memory_release(uint64_t object);
  * NOT_SUPPORTED: remote daemon. */
 ws_err ws_session_memory_export(uint64_t object, int *ret_fd);
 ws_err ws_session_memory_import(int fd, uint64_t *ret_object, int *ret_device, uint64_t *ret_bytes);
-ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t *ret_address);
+/* @wanted: an address that the program would like; it gets it if nobody has it. */
+ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted,
+                             uint64_t *ret_address);
 ws_err ws_session_va_free(uint64_t address);
 ws_err ws_session_map(uint64_t address, uint64_t bytes, uint64_t object, uint64_t offset);
 /* Waits for the client's work. */

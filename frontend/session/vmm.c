@@ -72,7 +72,8 @@ static bool is_address(uint64_t va, uint64_t bytes)
     return va >= WS_VA_FIRST && va < WS_VA_LAST && bytes <= WS_VA_LAST - va;
 }
 
-ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t *ret_address)
+ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted,
+                             uint64_t *ret_address)
 {
     struct ws_channel *c;
     Ws__VaReserve m = WS__VA_RESERVE__INIT;
@@ -82,6 +83,7 @@ ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t *ret_a
         return r;
     m.bytes = bytes;
     m.alignment = alignment;
+    m.wanted = wanted;
     r = ws_channel_call(c, WS_COMMAND(VA_RESERVE, va_reserve, &m), &reply);
     if (!r && !is_address(reply->value, bytes))
         r = WS__ERROR__INTERNAL;

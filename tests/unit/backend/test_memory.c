@@ -50,6 +50,17 @@ static Ws__Error reserve(struct wss *w, unsigned p, uint64_t bytes, uint64_t ali
     return wss_error(w, p, seq);
 }
 
+/* Return: where it is. */
+static uint64_t reserve_at(struct wss *w, unsigned p, uint64_t bytes, uint64_t wanted)
+{
+    Ws__VaReserve m = WS__VA_RESERVE__INIT;
+    m.bytes = bytes;
+    m.wanted = wanted;
+    uint64_t seq = wss_do(w, p, WS__COMMAND__C_VA_RESERVE, &m);
+    assert_int_equal(wss_error(w, p, seq), WS__ERROR__OK);
+    return wss_value(w, p, seq);
+}
+
 static Ws__Error unreserve(struct wss *w, unsigned p, uint64_t va)
 {
     return wss_error(w, p, wss_do(w, p, WS__COMMAND__C_VA_FREE, &va));
@@ -183,6 +194,12 @@ static void test_wrong_numbers(void **state)
             print_error("%s\n", rows[i].description);
         assert_int_equal(e, rows[i].want);
     }
+    uint64_t at = WS_VA_FIRST + 100 * WS_VA_GRANULE_BYTES;
+    assert_int_equal(reserve_at(w, 0, 2 * G, at), at);
+    assert_int_not_equal(reserve_at(w, 0, 2 * G, at), at); /* taken: somewhere else */
+    assert_int_equal(unreserve(w, 0, at), WS__ERROR__OK);
+    assert_int_equal(reserve_at(w, 0, 2 * G, at), at);
+    assert_int_not_equal(reserve_at(w, 0, 2 * G, at + G / 2), at + G / 2);
     assert_int_equal(unreserve(w, 0, va), WS__ERROR__INVALID_VALUE);
     assert_int_equal(unreserve(w, 0, va + G), WS__ERROR__INVALID_VALUE);
     assert_int_equal(unmap(w, 0, va + G, G), WS__ERROR__INVALID_VALUE);

@@ -195,6 +195,51 @@ static void test_mirror(void **state)
     ws_va_pool_deinit(&pool);
 }
 
+/* Addresses that a program asks for: taken exactly, refused when somebody has them, and free again
+ * for everybody. */
+static void test_fixed(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t G = WS_VA_GRANULE_BYTES, at = WS_VA_FIRST + 8 * G, MIB2 = 2 << 20;
+    uint64_t whole, taken[3], va;
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at, G, &whole), 0);
+    assert_int_equal(whole, G); /* its neighbours are free for others */
+    assert_int_equal(ws_va_alloc_fixed(&f->b, at, MIB2, taken), -ENOMEM);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at + G / 2, MIB2, taken), -ENOMEM);
+    assert_int_equal(ws_va_alloc_fixed(&f->b, at - G / 2, G, taken), -ENOMEM);
+    assert_int_equal(ws_va_alloc_fixed(&f->b, at + G, G, taken), 0);
+    ws_va_give(&f->b, at + G, taken[0]);
+    ws_va_give(&f->a, at, whole);
+    /* within one granule: a gap behind each */
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at, MIB2, &taken[0]), 0);
+    assert_int_equal(taken[0], MIB2 + WS_VA_GAP_BYTES);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at + MIB2, MIB2, &taken[1]), -ENOMEM);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at + 2 * MIB2, MIB2, &taken[1]), 0);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at + G - MIB2, MIB2, &taken[2]), 0);
+    assert_int_equal(taken[2], MIB2);
+    for (int i = 0; i < 100; i++) { /* others go between them */
+        assert_int_equal(ws_va_alloc(&f->a, MIB2, &va), 0);
+        assert_true(va >= at + 3 * MIB2 || va < at);
+        assert_true(va + MIB2 + WS_VA_GAP_BYTES <= at + G - MIB2 || va >= at + G);
+    }
+    assert_int_equal(ws_va_alloc_fixed(&f->a, at + 1, MIB2, taken), -EINVAL);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, WS_VA_LAST - MIB2, 2 * MIB2, taken), -EINVAL);
+    assert_int_equal(ws_va_alloc_fixed(&f->a, WS_VA_FIRST - MIB2, MIB2, taken), -EINVAL);
+    ws_va_deinit(&f->a);
+    ws_va_deinit(&f->b);
+    assert_int_equal(n_taken(&f->pool), 0);
+}
+
+/* Nobody gets all granules by asking for a page of each. */
+static void test_fixed_has_a_limit(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t taken, n = 0;
+    for (uint32_t i = 0; i < f->pool.n; i++)
+        n += !ws_va_alloc_fixed(&f->a, WS_VA_FIRST + i * WS_VA_GRANULE_BYTES, 2 << 20, &taken);
+    assert_int_equal(n, WS_VA_FIXED_MAX_BYTES / WS_VA_GRANULE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -206,6 +251,8 @@ int main(int argc, char **argv)
         T(test_large_and_absurd),
         T(test_random_against_model),
         T(test_out_of_memory),
+        T(test_fixed),
+        T(test_fixed_has_a_limit),
         cmocka_unit_test(test_mirror),
     };
     if (argc > 1)
