@@ -65,6 +65,8 @@ enum { WS_SHARE_BYTES = 32 };
 /* EXPORT: gives a descriptor that stands for an object's memory and keeps it; any client that sends
  * it back with IMPORT gets an object of its own for the same memory (reply: bytes, and segment: its
  * device).
+ * SHARED: as PINNED, but of memory that the client has and shares with others already. The
+ * descriptor that comes along is a memfd that cannot shrink any more; its first bytes are meant.
  * RING, then DOORBELL: the two descriptors of the ring (ring.h) for small messages, once for each
  * client, before its first command. A daemon that knows none refuses, and all goes through
  * ZeroMQ. */
@@ -75,6 +77,7 @@ enum {
     WS_HANDOFF_FREE = 4,
     WS_HANDOFF_EXPORT = 5,
     WS_HANDOFF_IMPORT = 6,
+    WS_HANDOFF_SHARED = 7,
     WS_HANDOFF_RING = 80,
     WS_HANDOFF_DOORBELL = 81
 };

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Segments: memory that both the client and the daemon map. The daemon makes it, so its size is
- * certain (sealed), and keeps every offset against its own record; what the client writes into
- * the control page is never believed. A segment is freed when the client has released it (or has
+/* Segments: memory that both the client and the daemon map. The daemon makes it, or makes sure that
+ * it is sealed: so its size is certain. The daemon keeps every offset against its own record; what
+ * the client writes into the control page is never believed. A segment is freed when the client has released it (or has
  * ended), no copy uses it, and it is not mapped into the client's space. */
 #include "backend/backend.h"
 #include "backend/client/segment.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "backend/client/user.h"
 #include "base/alloc.h"
+#include "base/packet.h"
 #include "protocol/handoff.h"
 
 enum { CONTROL_BYTES = 4096 };
@@ -55,12 +59,23 @@ static void segment_release(struct ws_client *c, uint64_t map_bytes)
     ws_client_release(c, WS_RESOURCE_HOST_BYTES, map_bytes);
 }
 
-Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
-                         struct ws_segment **ret)
+/* Memory that could shrink, or huge pages that could run out, would end the daemon when it reads
+ * them. */
+static bool stays(int fd, uint64_t bytes)
+{
+    struct statfs fs;
+    return ws_packet_memfd_ok(fd, bytes) && !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+/* @came: the client's memory, or -1: new memory */
+static Ws__Error segment_new(struct ws_client *c, const struct ws_handoff_request *q, int came,
+                             struct ws_segment **ret)
 {
     uint64_t control = q->kind == WS_HANDOFF_STAGING ? CONTROL_BYTES : 0;
     uint64_t map_bytes = WS_ALIGN_UP(control + q->bytes, UINT64_C(4096));
     Ws__Error e = check(c, q);
+    if (!e && came >= 0 && !stays(came, map_bytes))
+        e = WS__ERROR__NOT_SUPPORTED;
     if (!e)
         e = segment_charge(c, map_bytes);
     if (e)
@@ -73,7 +88,8 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     g->kind = q->kind;
     g->bytes = q->bytes;
     g->map_bytes = map_bytes;
-    g->fd = ws_packet_memfd("wattshare-segment", g->map_bytes);
+    g->fd = came >= 0 ? fcntl(came, F_DUPFD_CLOEXEC, 0)
+                      : ws_packet_memfd("wattshare-segment", g->map_bytes);
     g->map = g->fd < 0 ? MAP_FAILED
                        : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (g->map == MAP_FAILED) {
@@ -99,6 +115,18 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
     c->stats.segment_bytes += g->bytes;
     *ret = g;
     return WS__ERROR__OK;
+}
+
+Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
+                         struct ws_segment **ret)
+{
+    return segment_new(c, q, -1, ret);
+}
+
+Ws__Error ws_segment_share(struct ws_client *c, const struct ws_handoff_request *q, int fd,
+                           struct ws_segment **ret)
+{
+    return fd < 0 ? WS__ERROR__INVALID_VALUE : segment_new(c, q, fd, ret);
 }
 
 static void unmap(void *p, uint64_t bytes)
@@ -133,7 +161,7 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address
     if (!g)
         return WS__ERROR__INVALID_HANDLE;
     uint64_t first = address, last = address + g->bytes - 1;
-    if (g->kind != WS_HANDOFF_PINNED || g->mapped_at || !first || last < first ||
+    if (g->kind == WS_HANDOFF_STAGING || g->mapped_at || !first || last < first ||
         (first < WS_VA_LAST && last >= WS_VA_FIRST))
         return WS__ERROR__INVALID_VALUE;
     int r = ws_space_map_host(c->memory.space, first, g->bytes, g->data);

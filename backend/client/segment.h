@@ -9,7 +9,7 @@
 
 struct ws_segment {
     uint32_t id;
-    uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */
+    uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED, WS_HANDOFF_SHARED */
     int fd;
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
@@ -28,6 +28,9 @@ struct ws_client_segments {
 
 Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q,
                          struct ws_segment **ret);
+/* WS_HANDOFF_SHARED. @fd: the client's memory, borrowed */
+Ws__Error ws_segment_share(struct ws_client *c, const struct ws_handoff_request *q, int fd,
+                           struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
 Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address);
 /* The client wants it no more. */

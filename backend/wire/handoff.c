@@ -189,17 +189,21 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
     return WS__ERROR__DENIED;
 }
 
-static Ws__Error make_segment(struct ws_client *c, const struct ws_handoff_request *q,
+static Ws__Error make_segment(struct ws_client *c, const struct ws_handoff_request *q, int came,
                               struct ws_handoff_reply *a, int *ret_fd)
 {
     struct ws_segment *g;
-    Ws__Error e = ws_segment_new(c, q, &g);
+    bool shared = q->kind == WS_HANDOFF_SHARED;
+    Ws__Error e = shared ? ws_segment_share(c, q, came, &g) : ws_segment_new(c, q, &g);
     if (e)
         return e;
     a->segment = g->id;
     a->data_offset = (uint64_t)(g->data - g->map);
     a->bytes = g->bytes;
-    *ret_fd = g->fd;
+    if (shared)
+        close(g->fd); /* the client has one */
+    else
+        *ret_fd = g->fd;
     g->fd = -1; /* our mapping keeps it */
     return WS__ERROR__OK;
 }
@@ -223,8 +227,9 @@ static bool answer(struct ws_server *s, struct ws_handoff_conn *k,
         a.error = bind_client(s, k, q);
     else if (!k->client || !same_token(k->client->wire.token, q->token))
         a.error = WS__ERROR__DENIED;
-    else if (q->kind == WS_HANDOFF_STAGING || q->kind == WS_HANDOFF_PINNED)
-        a.error = make_segment(k->client, q, &a, &fd);
+    else if (q->kind == WS_HANDOFF_STAGING || q->kind == WS_HANDOFF_PINNED ||
+             q->kind == WS_HANDOFF_SHARED)
+        a.error = make_segment(k->client, q, came, &a, &fd);
     else if (q->kind == WS_HANDOFF_FREE)
         a.error = free_segment(k->client, q);
     else if (q->kind == WS_HANDOFF_RING)

@@ -58,6 +58,8 @@ struct ws_channel_segment {
 int ws_channel_segment_new(struct ws_channel *c,
                            uint32_t kind /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED */,
                            uint64_t bytes, uint32_t chunk_bytes, struct ws_channel_segment *ret);
+/* WS_HANDOFF_SHARED: the daemon is to map the first @bytes of @fd, too. */
+int ws_channel_segment_share(struct ws_channel *c, int fd, uint64_t bytes, uint32_t *ret_id);
 void ws_channel_segment_free(struct ws_channel *c, struct ws_channel_segment *s);
 /* Descriptors that stand for objects (WS_HANDOFF_EXPORT, WS_HANDOFF_IMPORT). The caller owns
  * *ret_fd. */

@@ -110,6 +110,22 @@ int ws_channel_segment_new(struct ws_channel *c, uint32_t kind, uint64_t bytes,
     return WS__ERROR__OK;
 }
 
+int ws_channel_segment_share(struct ws_channel *c, int fd, uint64_t bytes, uint32_t *ret_id)
+{
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_SHARED, .bytes = bytes};
+    struct ws_handoff_reply reply;
+    int came = -1;
+    if (c->handoff_fd < 0)
+        return WS__ERROR__NOT_SUPPORTED;
+    int r = handoff(c, &q, fd, &reply, &came);
+    if (came >= 0)
+        close(came);
+    if (r)
+        return ws_channel_alive(c) ? WS__ERROR__INTERNAL : WS__ERROR__DISCONNECTED;
+    *ret_id = reply.segment;
+    return (int)reply.error;
+}
+
 void ws_channel_segment_free(struct ws_channel *c, struct ws_channel_segment *s)
 {
     struct ws_handoff_request q = {.kind = WS_HANDOFF_FREE, .segment = s->id};

@@ -7,8 +7,11 @@
  * contents.
  *
  * A piece is a run of pages that one segment stands for. Memory registered in two parts may share a
- * page: then both count the piece it belongs to. Pages that can't be exchanged (mapped files that
- * others see, stacks, read-only memory) are refused.
+ * page: then both count the piece it belongs to. Memory that others see (MAP_SHARED) keeps its
+ * pages: the daemon maps the same ones, if they are a memfd's that is sealed against shrinking and
+ * are mapped from its first byte on, and if the descriptor is still open (or was when the memory was
+ * registered at another address). What else can't be exchanged (other files, stacks, read-only
+ * memory) is refused.
  *
  * Other threads may write beside the program's memory, or into it, at any time. So the pages are
  * frozen while they change places (freeze.h). Where that can't be done, what a thread writes in
@@ -16,12 +19,17 @@
  * exchanged only if the program asked for it to be mapped. Giving it back is always an exchange.
  *
  * Limit: a child of fork() sees the same pages, not a copy. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "frontend/session/freeze.h"
@@ -31,6 +39,7 @@ enum { PAGE = 4096 };
 struct piece {
     uint64_t from, to;
     uint32_t segment, n_uses;
+    int fd;             /* of shared memory; -1: the pages were exchanged */
     struct piece *next; /* by address */
 };
 static struct piece *pieces;
@@ -107,6 +116,77 @@ static ws_err exchange(uint64_t at, void *now, size_t bytes, bool anyway)
     return r;
 }
 
+/* Which file is mapped for all to see at [from, to), in one piece and from its first byte on.
+ * Return: false: none. */
+static bool shared_file(uint64_t from, uint64_t to, dev_t *ret_device, ino_t *ret_inode)
+{
+    unsigned long first, last, offset, inode;
+    unsigned major, minor;
+    char perms[5], *line = NULL;
+    size_t cap = 0;
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "re");
+    while (!found && f && getline(&line, &cap, f) > 0)
+        found = sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &first, &last, perms, &offset, &major,
+                       &minor, &inode) == 7 &&
+                first <= from && last >= to && !strcmp(perms, "rw-s") && offset == 0 &&
+                first == from;
+    if (f)
+        fclose(f);
+    free(line);
+    *ret_device = found ? makedev(major, minor) : 0;
+    *ret_inode = found ? inode : 0;
+    return found;
+}
+
+static bool is_file(int fd, dev_t device, ino_t inode)
+{
+    struct stat st;
+    return fd >= 0 && !fstat(fd, &st) && st.st_dev == device && st.st_ino == inode &&
+           (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+/* A new descriptor of a file that this process has open, or that a piece has kept; -1: none. */
+static int find_descriptor(dev_t device, ino_t inode)
+{
+    int found = -1;
+    for (struct piece *p = pieces; p && found < 0; p = p->next)
+        found = is_file(p->fd, device, inode) ? fcntl(p->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    DIR *d = found < 0 ? opendir("/proc/self/fd") : NULL;
+    for (struct dirent *e; d && found < 0 && (e = readdir(d));) {
+        int fd = atoi(e->d_name);
+        found =
+            e->d_name[0] != '.' && is_file(fd, device, inode) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Has the daemon map the pages of @p, too; frees it on an error. Lock held. */
+static ws_err piece_share(struct ws_channel *c, struct piece *p)
+{
+    Ws__HostMap map = WS__HOST_MAP__INIT;
+    dev_t device;
+    ino_t inode;
+    ws_err r = WS__ERROR__NOT_SUPPORTED;
+    p->fd = shared_file(p->from, p->to, &device, &inode) ? find_descriptor(device, inode) : -1;
+    if (p->fd >= 0)
+        r = ws_channel_segment_share(c, p->fd, p->to - p->from, &p->segment);
+    if (!r) {
+        map.segment = p->segment;
+        map.address = p->from;
+        r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
+        if (r)
+            (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, p->segment));
+    }
+    if (r && p->fd >= 0)
+        close(p->fd);
+    if (r)
+        free(p);
+    return r;
+}
+
 /* Exchanges [from, to), no page of which belongs to a piece. @anyway: even if the pages cannot be
  * frozen. Lock held. */
 static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool anyway,
@@ -114,11 +194,14 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool a
 {
     struct ws_channel_segment s;
     Ws__HostMap map = WS__HOST_MAP__INIT;
-    if (backing_of(from, to) != BACKING_PRIVATE || on_this_stack(from, to))
-        return WS__ERROR__NOT_SUPPORTED;
     struct piece *p = ws_alloc(sizeof(*p));
     if (!p)
         return WS__ERROR__OUT_OF_MEMORY;
+    if (backing_of(from, to) != BACKING_PRIVATE || on_this_stack(from, to)) {
+        *p = (struct piece){.from = from, .to = to, .fd = -1};
+        *ret = p;
+        return piece_share(c, p);
+    }
     ws_err r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, to - from, 0, &s);
     if (r) {
         free(p);
@@ -137,7 +220,7 @@ static ws_err piece_new(struct ws_channel *c, uint64_t from, uint64_t to, bool a
         free(p);
         return r;
     }
-    *p = (struct piece){.from = from, .to = to, .segment = s.id};
+    *p = (struct piece){.from = from, .to = to, .segment = s.id, .fd = -1};
     *ret = p;
     return r;
 }
@@ -147,7 +230,9 @@ static void piece_end(struct ws_channel *c, struct piece *p)
 {
     size_t bytes = p->to - p->from;
     (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, p->segment));
-    if (backing_of(p->from, p->to) == BACKING_SEGMENT) {
+    if (p->fd >= 0) {
+        close(p->fd);
+    } else if (backing_of(p->from, p->to) == BACKING_SEGMENT) {
         void *plain = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         /* If not, it stays in the segment, which nobody else uses any more. */
         if (plain != MAP_FAILED && exchange(p->from, plain, bytes, true))

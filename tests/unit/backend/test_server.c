@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include "backend/scheduling/spans.h"
 #include "base/clock.h"
 #include "base/alloc.h"
+#include "base/packet.h"
 #include "tests/lib/wsserver.h"
 
 static int setup(void **state)
@@ -645,6 +647,31 @@ static void test_segment_requests_checked(void **state)
     }
 }
 
+/* Memory that the client has already: taken only if it can't shrink under the daemon, and then it is
+ * the same memory. */
+static void test_segments_of_the_clients_own(void **state)
+{
+    enum { BYTES = 8192 };
+    struct wss *w = *state;
+    struct ws_segment *g;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_SHARED, .bytes = BYTES};
+    wss_hello(w, 0, NULL);
+    struct ws_client *c = client_of(w, 0);
+    int loose = memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int small = ws_packet_memfd("small", BYTES / 2), good = ws_packet_memfd("good", BYTES);
+    assert_true(loose >= 0 && !ftruncate(loose, BYTES) && small >= 0 && good >= 0);
+    assert_int_equal(pwrite(good, "same", 5, 4096), 5);
+    assert_int_equal(ws_segment_share(c, &q, -1, &g), WS__ERROR__INVALID_VALUE);
+    assert_int_equal(ws_segment_share(c, &q, loose, &g), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(ws_segment_share(c, &q, small, &g), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(ws_segment_share(c, &q, STDERR_FILENO, &g), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(ws_segment_share(c, &q, good, &g), WS__ERROR__OK);
+    assert_string_equal((char *)g->data + 4096, "same");
+    close(loose);
+    close(small);
+    close(good);
+}
+
 /* Freeing pinned memory waits for the work before it, holds what comes behind while it acts, and
  * lets the address be used again. */
 static void test_host_unmap_and_map_again(void **state)
@@ -763,6 +790,7 @@ int main(int argc, char **argv)
         T(test_images_wrong),
         T(test_staging_chunks),
         T(test_segment_requests_checked),
+        T(test_segments_of_the_clients_own),
         T(test_host_unmap_and_map_again),
         T(test_status_needs_no_hello_and_remembers),
         T(test_a_trace_ends_when_nobody_asks),
