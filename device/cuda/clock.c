@@ -22,7 +22,11 @@
 
 #define RENEW_NS  UINT64_C(250000000) /* the age at which the reference is renewed */
 #define WINDOW_NS UINT64_C(100000000) /* over which power is measured */
-enum { BUSY_NS = 50000000 };          /* between two samples while something runs; otherwise 1 s */
+#define UPDATE_NS                                                                                  \
+    UINT64_C(100000000) /* between two steps of NVML's counter or its power, at most */
+/* Between two samples while something runs; otherwise 1 s. A step is seen so much late at most:
+ * little beside UPDATE_NS, because the learner takes the moment for that of the step. */
+enum { BUSY_NS = 10000000 };
 
 uint64_t ws_cuda_host_ns(void)
 {
@@ -190,6 +194,7 @@ int ws_cuda_meter_open(struct ws_cuda *d)
     pthread_condattr_destroy(&a);
     d->sampled_ns = d->window_ns = ws_cuda_host_ns();
     d->window_mj = d->counter_mj;
+    d->base.meter_update_ns = d->has_counter || d->has_power ? UPDATE_NS : 0;
     int r = pthread_create(&d->meter, NULL, meter_main, d);
     d->meter_on = !r;
     return r ? ws_raise(-EAGAIN) : 0;

@@ -240,6 +240,7 @@ static int first_worker(struct ws_proxy *p, struct ws_diags *diags)
     if (r)
         return r;
     p->base.spec = p->hello.spec;
+    p->base.meter_update_ns = p->hello.meter_update_ns;
     p->base.no_machine_code = p->config.unfenced ? NULL : ws_cuda_no_machine_code;
     p->capabilities = p->hello.capabilities;
     p->capabilities.n = WS_MIN(p->capabilities.n, (uint32_t)WS_CUDA_MAX_CAPABILITIES);

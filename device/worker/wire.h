@@ -84,6 +84,7 @@ struct ws_wire_hello {
     char build[WS_WIRE_BUILD];
     uint32_t count, keeps;
     struct ws_gpu_spec spec;
+    uint64_t meter_update_ns; /* of the device */
     uint8_t uuid[16];
     struct ws_cuda_capabilities capabilities; /* names: in @names */
     char names[WS_CUDA_MAX_CAPABILITIES][48];

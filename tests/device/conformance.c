@@ -1026,6 +1026,8 @@ static void test_telemetry(void **state)
     ws_device_telemetry(S.device, &now);
     assert_true(energy_uj <= now.energy_uj - first.energy_uj + 1);
     assert_true(ws_device_now_ns(S.device) >= now.now_ns);
+    /* NVML's counter steps, that of a software GPU is up to date */
+    assert_int_equal(S.device->meter_update_ns, S.device->ops->real ? 100 * WS_NS_PER_MS : 0);
 }
 
 static void test_machine_code(void **state)

@@ -43,6 +43,7 @@ static void describe(struct ws_wire_hello *h)
 {
     struct timespec t;
     h->spec = worker.device->spec;
+    h->meter_update_ns = worker.device->meter_update_ns;
     (void)ws_device_cuda_uuid(worker.device, h->uuid);
     h->capabilities = *ws_device_cuda_capabilities(worker.device);
     for (uint32_t k = 0; k < h->capabilities.n; k++) {
