@@ -37,6 +37,7 @@ struct ws_meter {
     struct ws_list loads;
     bool on;
     uint64_t swept_ns, busy_ns, sm_busy_ns;
+    uint64_t busy_to_ns; /* the last moment that busy_ns has */
     unsigned __int128 energy_pj, idle_pj;
     __int128 rounded_pj; /* what the next operations are to pay; negative: are to be spared */
     bool reads;          /* only what `readings` shows may be known outside */
@@ -189,6 +190,14 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
     m->rounded_pj += rest;
 }
 
+/* Some SM is at work then. What was counted already does not count again. */
+static void busy(struct ws_meter *m, uint64_t from_ns, uint64_t to_ns)
+{
+    from_ns = WS_MAX(from_ns, m->busy_to_ns);
+    m->busy_ns += to_ns > from_ns ? to_ns - from_ns : 0;
+    m->busy_to_ns = WS_MAX(m->busy_to_ns, to_ns);
+}
+
 /* Integrates up to @to_ns. */
 static void sweep(struct ws_meter *m, uint64_t to_ns)
 {
@@ -205,8 +214,9 @@ static void sweep(struct ws_meter *m, uint64_t to_ns)
         else
             m->idle_pj += pj;
         m->sm_busy_ns += w.sms.n * ns;
-        m->busy_ns += w.sms.n ? ns : 0;
         m->swept_ns = next;
+        if (w.sms.n)
+            busy(m, next - ns, next);
     }
 }
 
@@ -226,6 +236,8 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
         if (m->reads)
             ws_readings_late(&m->readings, (unsigned __int128)l->pj);
         m->sm_busy_ns += sm_ns;
+        if (l->sms.n)
+            busy(m, l->start_ns, until);
     }
     ws_list_append(&m->loads, &l->link);
     pthread_mutex_unlock(&m->lock);

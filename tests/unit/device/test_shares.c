@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What clients are charged in mixes of two to six, against the Shapley value of the energy: what
  * each adds to what the others take, averaged over all orders in which they may have come. Here it
- * is computed from its definition, over all sets of clients. */
+ * is computed from its definition, over all sets of clients. And what launches count that the
+ * meter hears of late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,8 +187,36 @@ static void within_five_percent(void **state)
     assert_true(alone <= 1.001); /* nobody pays more than alone */
 }
 
+/* A launch that the host took too long for is known when its time has passed. */
+static void late_launches_are_busy_time(void **state)
+{
+    (void)state;
+    struct ws_meter *m;
+    struct ws_meter_totals t;
+    uint64_t alone;
+    struct ws_meter_load a = {.owner = 1, .start_ns = 1000, .end_ns = 5000},
+                         late = {.owner = 2, .start_ns = 3000, .end_ns = 8000},
+                         copy = {.owner = 3, .start_ns = 8000, .end_ns = 9000};
+    ws_sm_set_add(&a.sms, 0);
+    ws_sm_set_add(&late.sms, 1);
+    assert_int_equal(ws_meter_new(&m, &gpu, &(struct ws_device_options){0}, 0), 0);
+    ws_meter_begin(m, 0, &a);
+    ws_meter_totals(m, 10000, &t);
+    assert_int_equal(t.busy_ns, 4000);
+    ws_meter_begin(m, 10000, &late);
+    ws_meter_begin(m, 10000, &copy);
+    ws_meter_totals(m, 10000, &t);
+    assert_int_equal(t.busy_ns, 7000);
+    assert_int_equal(t.sm_busy_ns, 9000);
+    (void)ws_meter_end(m, &a, &alone);
+    (void)ws_meter_end(m, &late, &alone);
+    (void)ws_meter_end(m, &copy, &alone);
+    ws_meter_free(m);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(within_five_percent)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(within_five_percent),
+                                       cmocka_unit_test(late_launches_are_busy_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
