@@ -50,8 +50,9 @@ static const struct {
 enum mode { ALONE, SERIAL, MANUAL, DYNAMIC, CPU };
 
 struct mix_outcome {
-    double ms, mj;
-    double kernels_ms; /* in which at least one kernel ran */
+    double ms, mj; /* from the first job's release to the last one's end */
+    /* In which at least one kernel ran. A busy host makes @ms longer, but not this. */
+    double kernels_ms, kernels_mj;
     uint64_t n_merged; /* launches made of several programs' */
 };
 struct live_part {
@@ -149,6 +150,7 @@ static int run_mix(struct live_study *s, const struct live_part *parts, int n_pa
         ret->n_merged = l.after[0].n_merged - l.before[0].n_merged;
         ret->mj = mode == CPU ? NAN : ws_live_energy_mj(&l, ret->ms);
         s->idle_w = l.before[0].power_w;
+        ret->kernels_mj = ret->mj - s->idle_w * (ret->ms - ret->kernels_ms);
     }
     ws_live_stop(&l);
     return r ? -EIO : 0;
@@ -165,8 +167,8 @@ static int find_power(struct live_study *s, enum program_kind k)
     int r = run_mix(s, &two, 1, MANUAL, &b);
     if (r)
         return r;
-    double one_w = (a->mj - s->idle_w * a->ms) / a->kernels_ms,
-           two_w = (b.mj - s->idle_w * b.ms) / b.kernels_ms;
+    double one_w = a->kernels_mj / a->kernels_ms - s->idle_w,
+           two_w = b.kernels_mj / b.kernels_ms - s->idle_w;
     s->sm_w[k] = (two_w - one_w) / kinds[k].blocks;
     s->rest_w[k] = one_w - kinds[k].blocks * s->sm_w[k];
     return 0;
@@ -203,7 +205,7 @@ static int simulate(struct live_study *s, const struct live_part *parts, int n_p
 {
     struct ws_mix_measured v[N_KINDS];
     for (int i = 0; i < n_parts; i++)
-        v[i] = (struct ws_mix_measured){.alone_time = s->alone[parts[i].kind].ms,
+        v[i] = (struct ws_mix_measured){.alone_time = s->alone[parts[i].kind].kernels_ms,
                                         .alone_blocks = (uint32_t)kinds[parts[i].kind].blocks,
                                         .n_blocks =
                                             (uint32_t)(kinds[parts[i].kind].blocks * parts[i].n)};
@@ -215,17 +217,20 @@ static int simulate(struct live_study *s, const struct live_part *parts, int n_p
     double rest_w = 0;
     for (int i = 0; i < n_parts; i++)
         rest_w += s->rest_w[parts[i].kind] / n_parts;
-    ret->ms = d->makespan;
-    ret->mj = d->makespan * (s->idle_w + rest_w);
-    for (uint32_t i = 0; i < d->n_sms; i++) { /* blocks on an SM take turns at its power */
+    *ret = (struct mix_outcome){.kernels_ms = d->makespan,
+                                .kernels_mj = d->makespan * (s->idle_w + rest_w)};
+    /* Blocks on an SM take turns at its power. The GPU counts the SMs of a launch to its end. */
+    for (uint32_t i = 0; i < d->n_sms; i++) {
         double work = 0, w = 0;
         for (uint32_t b = d->sms[i].first; b != WS_DISPATCH_NONE; b = d->blocks[b].next) {
             double ms = d->blocks[b].end - d->blocks[b].start;
             work += ms;
             w += ms * s->sm_w[parts[d->blocks[b].kernel].kind];
         }
-        ret->mj += work > 0 ? d->sms[i].finish * w / work : 0;
+        ret->kernels_mj += work > 0 ? d->makespan * w / work : 0;
     }
+    ret->ms = ret->kernels_ms;
+    ret->mj = ret->kernels_mj;
     return 0;
 }
 
@@ -335,13 +340,14 @@ static void compare_last(struct ws_experiment_run *x, enum program_kind k,
         ws_experiment_claim(x, "12 encryption clients: energy at most 1/3 of serial",
                             p->dynamic.mj <= p->serial.mj / 3, "an aim of ours");
     ws_experiment_compare(x, text, NAN, p->dynamic.mj / p->serial.mj, 0, 0, "");
-    snprintf(text, sizeof(text), "%d x %s: simulated, live (ms)", p->n, kinds[k].name);
-    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.3f", p->manual.ms);
-    ws_experiment_compare(x, text, p->simulated.ms, p->dynamic.ms, TIME_ERROR, WS_SPREAD_RELATIVE,
-                          note);
-    snprintf(text, sizeof(text), "%d x %s: simulated, live (mJ)", p->n, kinds[k].name);
-    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.2f", p->manual.mj);
-    ws_experiment_compare(x, text, p->simulated.mj, p->dynamic.mj, 0.05, WS_SPREAD_RELATIVE, note);
+    snprintf(text, sizeof(text), "%d x %s: kernels, simulated and live (ms)", p->n, kinds[k].name);
+    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.3f", p->manual.kernels_ms);
+    ws_experiment_compare(x, text, p->simulated.kernels_ms, p->dynamic.kernels_ms, TIME_ERROR,
+                          WS_SPREAD_RELATIVE, note);
+    snprintf(text, sizeof(text), "%d x %s: kernels, simulated and live (mJ)", p->n, kinds[k].name);
+    snprintf(note, sizeof(note), "\"paper\" is the simulator; by hand %.2f", p->manual.kernels_mj);
+    ws_experiment_compare(x, text, p->simulated.kernels_mj, p->dynamic.kernels_mj, 0.05,
+                          WS_SPREAD_RELATIVE, note);
 }
 
 static int run_instances(struct ws_experiment_run *x)
@@ -462,6 +468,24 @@ const struct ws_experiment ws_experiment_live_consolidation_mixes = {
 
 /* ---- prediction errors on pairs ---- */
 
+/* Predictions are of merged launches, but on a busy host a program may come too late for the
+ * window, which is of the host's time. */
+static int run_merged(struct live_study *s, const struct live_part parts[2],
+                      struct mix_outcome *ret)
+{
+    enum { TRIES = 4 };
+    int r = 0;
+    ret->n_merged = 0;
+    for (int i = 0; i < TRIES && !r && !ret->n_merged; i++)
+        r = run_mix(s, parts, 2, DYNAMIC, ret);
+    if (!r && !ret->n_merged) {
+        ws_cli_error("%s and %s were not merged in %d tries", kinds[parts[0].kind].name,
+                     kinds[parts[1].kind].name, TRIES);
+        r = -EIO;
+    }
+    return r;
+}
+
 static int run_pairs(struct ws_experiment_run *x)
 {
     static const int counts[][2] = {{1, 1}, {2, 4}, {3, 2}};
@@ -480,16 +504,17 @@ static int run_pairs(struct ws_experiment_run *x)
                 struct mix_outcome live, sim;
                 r = find_lengths(&s, parts, 2);
                 if (!r)
-                    r = run_mix(&s, parts, 2, DYNAMIC, &live);
+                    r = run_merged(&s, parts, &live);
                 if (!r)
                     r = simulate(&s, parts, 2, &sim);
                 if (r)
                     break;
-                double live_w = live.mj / live.ms, sim_w = sim.mj / sim.ms;
+                double live_w = live.kernels_mj / live.kernels_ms,
+                       sim_w = sim.kernels_mj / sim.kernels_ms;
                 fprintf(f, "%d %s + %d %s,%.4f,%.4f,%.3f,%.3f\n", parts[0].n, kinds[a].name,
-                        parts[1].n, kinds[b].name, live.ms, sim.ms, live_w, sim_w);
+                        parts[1].n, kinds[b].name, live.kernels_ms, sim.kernels_ms, live_w, sim_w);
                 fflush(f);
-                time_error += fabs(sim.ms / live.ms - 1);
+                time_error += fabs(sim.kernels_ms / live.kernels_ms - 1);
                 power_error += fabs(sim_w / live_w - 1);
                 n++;
             }
