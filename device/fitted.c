@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/fitted.h"
 
-enum { WIDE_BUS_BITS = 1024, WARP = 32 };
+/* NVIDIA's SMs from Maxwell to Ampere have a texture unit for every four lanes of special functions. */
+enum { WIDE_BUS_BITS = 1024, WARP = 32, SFU_LANES_PER_TEXTURE_UNIT = 4 };
 
 #define WS_WATT_FIELD(key)      power_##key##_mw
 #define WS_NANOJOULE_FIELD(key) energy_##key##_fj
@@ -42,6 +43,8 @@ static struct ws_event_gpu gpu_of(const struct ws_gpu_spec *s)
                                  .int_lanes = s->int_lanes_per_sm,
                                  .fp64_lanes = s->fp64_lanes_per_sm,
                                  .sfu_lanes = s->sfu_lanes_per_sm,
+                                 .texture_units =
+                                     (double)s->sfu_lanes_per_sm / SFU_LANES_PER_TEXTURE_UNIT,
                                  .warps_per_sm = (int)(s->max_threads_per_sm / WARP),
                                  .reference = {s->core_mhz, s->memory_mhz},
                                  .memory_bytes_per_s = (double)s->memory_bytes_per_s,

@@ -6,7 +6,7 @@
 
 #include "models/event_time.h"
 
-enum { SECTOR_BYTES = 32, L1_SECTORS_PER_CLOCK = 4, L2_SECTORS_PER_CLOCK = 2 };
+enum { SECTOR_BYTES = 32, QUAD = 4, L1_SECTORS_PER_CLOCK = 4, L2_SECTORS_PER_CLOCK = 2 };
 enum { L1_CLOCKS = 100, L2_CLOCKS = 150, DRAM_CLOCKS = 250 }; /* latencies, each beyond the last */
 enum sense { WS_SHARE, WS_COST };
 
@@ -48,6 +48,7 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     x[WS_EVENT_TIME_SHARED] = e->shared_transactions * clock;
     x[WS_EVENT_TIME_L1] = e->l1_sectors / L1_SECTORS_PER_CLOCK * clock;
     x[WS_EVENT_TIME_L2] = e->l2_sectors / L2_SECTORS_PER_CLOCK * clock;
+    x[WS_EVENT_TIME_TEXTURE] = QUAD * e->texture_quads / fmax(gpu->texture_units, 1) * clock;
     x[WS_EVENT_TIME_DRAM] = e->dram_sectors * SECTOR_BYTES / bandwidth;
     x[WS_EVENT_TIME_BLOCK] = e->blocks * clock;
     x[WS_EVENT_TIME_LATENCY] = e->warp_instructions * wait;

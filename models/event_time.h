@@ -10,6 +10,7 @@
  *     issue   warp instructions / (S·f·schedulers)      fp64, special functions: ops / (S·f·lanes)
  *     ALU     (fp32 ops / fp32 lanes + integer ops / integer lanes) / (S·f)
  *     shared  transactions / (S·f)                      L1: sectors / (4·S·f)   L2: / (2·S·f)
+ *     texture 4·quads / (S·f·texture units)
  *     DRAM    bytes / bandwidth, which follows the memory clock
  *     block   blocks·clocks / (S·f)
  *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)

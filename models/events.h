@@ -13,12 +13,13 @@ struct ws_events {
     double shared_transactions;                  /* 128 bytes or less in one clock */
     double l1_sectors, l2_sectors, dram_sectors; /* of 32 bytes, loads and stores */
     double load_requests, shared_requests;       /* warp instructions that load */
-    double l2_share;     /* the share of the loaded sectors that L1 did not have: 0 to 1 */
-    double dram_share;   /* the share of those that L2 did not have: 0 to 1 */
-    double blocks;       /* of the launch */
-    double active;       /* mean share of the SMs that have a warp: 0 to 1 */
-    double warps_per_sm; /* mean number on an SM that has one */
-    bool counted;        /* false: only rates are known, so that a time cannot be predicted */
+    double texture_quads; /* groups of four threads that fetched from a texture */
+    double l2_share;      /* the share of the loaded sectors that L1 did not have: 0 to 1 */
+    double dram_share;    /* the share of those that L2 did not have: 0 to 1 */
+    double blocks;        /* of the launch */
+    double active;        /* mean share of the SMs that have a warp: 0 to 1 */
+    double warps_per_sm;  /* mean number on an SM that has one */
+    bool counted;         /* false: only rates are known, so that a time cannot be predicted */
 };
 
 /* Clocks of a run. */
@@ -29,6 +30,7 @@ struct ws_event_clocks {
 struct ws_event_gpu {
     double n_sms, schedulers;                            /* schedulers of an SM */
     double fp32_lanes, int_lanes, fp64_lanes, sfu_lanes; /* of an SM */
+    double texture_units;                                /* of an SM: a texel each in a clock */
     double warps_per_sm;                                 /* that fit on an SM */
     struct ws_event_clocks reference;                    /* the catalog's clocks */
     double memory_bytes_per_s;                           /* at the reference clock */

@@ -11,7 +11,7 @@
 #include "papers/fit/measured.h"
 #include "papers/sets/csv.h"
 
-enum { THREADS = 32, SECTOR_BYTES = 32 };
+enum { THREADS = 32, SECTOR_BYTES = 32, QUAD = 4 };
 #define BUFFER_NJ 0.15 /* AccelWattch's instruction buffers, for each instruction: an estimate */
 
 /* ---- names ---- */
@@ -61,6 +61,7 @@ void ws_measured_deinit(struct ws_measured_set *s)
     free(s->families);
     free(s->inputs);
     free(s->v);
+    free(s->gpu);
     *s = (struct ws_measured_set){0};
 }
 
@@ -112,8 +113,9 @@ enum { ACTIVITY(NUMBER) N_ACTIVITY };
 enum { WATTS(NUMBER) N_WATTS };
 enum { COLUMNS_MAX = N_COUNTERS };
 
-/* Of the row's clocks and time, which are set; the values in the order of the columns. */
-typedef void events_fn(const double *v, const struct ws_event_gpu *gpu,
+/* Of the row's clocks and time, which are set; the values in the order of the columns. @texture: what
+ * the texture units were asked for; 0: not known. */
+typedef void events_fn(const double *v, double texture, const struct ws_event_gpu *gpu,
                        struct ws_measured_launch *ret);
 
 static double share_of(double part, double whole)
@@ -125,9 +127,19 @@ static double requests(double transactions, double per_request)
     return transactions / fmax(per_request, 1);
 }
 
-static void from_counters(const double *v, const struct ws_event_gpu *gpu,
+/* Loads of global memory go through the texture units, too. What these were asked for beyond all
+ * that is known otherwise is fetched from textures, four threads at a time; or from local memory,
+ * which is taken to cost the same. */
+static double texture_quads(const double *v, double texture)
+{
+    return fmax(0, texture - v[C_gld_transactions] - v[C_gst_transactions] -
+                       v[C_shared_load_transactions] - v[C_shared_store_transactions]);
+}
+
+static void from_counters(const double *v, double texture, const struct ws_event_gpu *gpu,
                           struct ws_measured_launch *ret)
 {
+    double quads = texture_quads(v, texture), loaded = v[C_gld_transactions] + quads;
     ret->e = (struct ws_events){
         .warp_instructions = v[C_inst_executed],
         .int_ops = v[C_inst_integer],
@@ -135,13 +147,15 @@ static void from_counters(const double *v, const struct ws_event_gpu *gpu,
         .fp64_ops = v[C_inst_fp_64],
         .sfu_ops = v[C_flop_count_sp_special],
         .shared_transactions = v[C_shared_load_transactions] + v[C_shared_store_transactions],
-        .l1_sectors = v[C_gld_transactions] + v[C_gst_transactions],
+        .texture_quads = quads,
+        .l1_sectors = loaded + v[C_gst_transactions],
         .l2_sectors = v[C_l2_read_transactions] + v[C_l2_write_transactions],
         .dram_sectors = v[C_dram_read_transactions] + v[C_dram_write_transactions],
-        .load_requests = requests(v[C_gld_transactions], v[C_gld_transactions_per_request]),
+        .load_requests = requests(v[C_gld_transactions], v[C_gld_transactions_per_request]) +
+                         quads * QUAD / THREADS,
         .shared_requests =
             requests(v[C_shared_load_transactions], v[C_shared_load_transactions_per_request]),
-        .l2_share = share_of(v[C_l2_read_transactions], fmax(v[C_gld_transactions], 1)),
+        .l2_share = share_of(v[C_l2_read_transactions], fmax(loaded, 1)),
         .dram_share = share_of(v[C_dram_read_transactions], fmax(v[C_l2_read_transactions], 1)),
         .blocks = v[C_grid_blocks],
         .active = v[C_sm_efficiency],
@@ -149,23 +163,38 @@ static void from_counters(const double *v, const struct ws_event_gpu *gpu,
         .counted = true};
 }
 
+/* What activity does not show: in each clock of an SM at work, round numbers between the medians of
+ * 21 applications whose events were counted, which are alike on V100, P100, GTX 980 and 1080 Ti. */
+#define UNSEEN_INSTRUCTIONS 1.0 /* of warps, beside those for floating-point operations */
+#define UNSEEN_INT          9.0
+#define UNSEEN_SHARED       0.1
+#define UNSEEN_L1           0.27
+#define UNSEEN_L2           0.2
+
 /* The units that DCGM sees: a share of 1 is an operation by each lane in each clock. */
-static void from_activity(const double *v, const struct ws_event_gpu *gpu,
+static void from_activity(const double *v, double texture, const struct ws_event_gpu *gpu,
                           struct ws_measured_launch *ret)
 {
-    double clocks = gpu->n_sms * ret->clocks.core_mhz * 1e6 * ret->rate_time_s;
+    double clocks = gpu->n_sms * ret->clocks.core_mhz * 1e6 * ret->rate_time_s,
+           at_work = clocks * v[C_sm_active] * fmax(0, 1 - v[C_fp32_active] - v[C_fp64_active]);
     double bytes = gpu->memory_bytes_per_s * ret->clocks.memory_mhz / gpu->reference.memory_mhz *
                    ret->rate_time_s;
     double fp32 = v[C_fp32_active] * gpu->fp32_lanes * clocks;
     double fp64 = v[C_fp64_active] * gpu->fp64_lanes * clocks;
-    ret->e = (struct ws_events){.warp_instructions = (fp32 + fp64) / THREADS,
+    double dram = v[C_dram_active] * bytes / SECTOR_BYTES;
+    ret->e = (struct ws_events){.warp_instructions =
+                                    (fp32 + fp64) / THREADS + UNSEEN_INSTRUCTIONS * at_work,
+                                .int_ops = UNSEEN_INT * at_work,
                                 .fp32_ops = fp32,
                                 .fp64_ops = fp64,
-                                .dram_sectors = v[C_dram_active] * bytes / SECTOR_BYTES,
+                                .shared_transactions = UNSEEN_SHARED * at_work,
+                                .l1_sectors = UNSEEN_L1 * at_work,
+                                .l2_sectors = fmax(UNSEEN_L2 * at_work, dram),
+                                .dram_sectors = dram,
                                 .active = v[C_sm_active]};
 }
 
-static void from_watts(const double *v, const struct ws_event_gpu *gpu,
+static void from_watts(const double *v, double texture, const struct ws_event_gpu *gpu,
                        struct ws_measured_launch *ret)
 {
     ret->rate_time_s = v[C_elapsed_cycles] / (ret->clocks.core_mhz * 1e6);
@@ -188,13 +217,16 @@ static const struct data_source {
                {{ACTIVITY(TEXT)}, N_ACTIVITY, from_activity, false},
                {{WATTS(TEXT)}, N_WATTS, from_watts, true}};
 
-enum { APP, CORE, MEMORY, TIME, POWER, N_COMMON };
-static const char *const common[N_COMMON] = {"app", "core_mhz", "mem_mhz", "time_s", "power_w"};
+/* Columns of all sources. TEXTURES: nvprof's count of what the texture units were asked for, a file
+ * may lack it. */
+enum { GPU, APP, INPUT, CORE, MEMORY, TIME, POWER, TEXTURES, N_COMMON };
+static const char *const common[N_COMMON] = {
+    "gpu", "app", "input", "core_mhz", "mem_mhz", "time_s", "power_w", "tex_cache_transactions"};
 
 struct measured_table {
     struct ws_csv csv;
     const struct data_source *source;
-    int common[N_COMMON], at[COLUMNS_MAX], input;
+    int common[N_COMMON], at[COLUMNS_MAX];
 };
 
 static int column(const struct ws_csv *t, const char *name)
@@ -207,7 +239,6 @@ static bool find_columns(struct measured_table *t, struct ws_diags *diags)
 {
     for (int i = 0; i < N_COMMON; i++)
         t->common[i] = column(&t->csv, common[i]);
-    t->input = column(&t->csv, "input");
     for (size_t i = 0; i < WS_ARRAY_SIZE(sources) && !t->source; i++)
         if (column(&t->csv, sources[i].names[0]) >= 0)
             t->source = &sources[i];
@@ -229,44 +260,112 @@ static bool find_columns(struct measured_table *t, struct ws_diags *diags)
 }
 
 /* An empty cell, or a column that is not there, is @missing. */
-static double number(const struct measured_table *t, int at, double missing, double min,
+static double number(const struct measured_table *t, int at, double missing, double min, double max,
                      struct ws_diags *diags)
 {
     if (at < 0 || !*t->csv.cells[at])
         return missing;
-    return ws_csv_number(&t->csv, at, min, HUGE_VAL, diags);
+    return ws_csv_number(&t->csv, at, min, max, diags);
+}
+
+/* The column, within @times of what the GPU has: not in another unit. */
+static double about(const struct measured_table *t, int at, double is, struct ws_diags *diags)
+{
+    enum { TIMES_LESS = 50, TIMES_MORE = 4 };
+    return number(t, at, is, is / TIMES_LESS, is * TIMES_MORE, diags);
+}
+
+static bool is_share(const char *name)
+{
+    static const char *const ends[] = {"_active", "_efficiency", "_occupancy"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(ends); i++)
+        if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
+            return true;
+    return false;
+}
+
+/* Whether the launch may have taken so little time: no scheduler issues more than two instructions
+ * in a clock. */
+static bool is_slow_enough(const struct measured_table *t, const struct ws_event_gpu *gpu,
+                           const struct ws_measured_launch *l, struct ws_diags *diags)
+{
+    enum { ISSUED_MAX = 2 };
+    double least_s = l->e.warp_instructions /
+                     (ISSUED_MAX * gpu->schedulers * gpu->n_sms * l->clocks.core_mhz * 1e6);
+    if (l->rate_time_s >= least_s)
+        return true;
+    ws_diags_add(diags, t->csv.file, t->csv.number, 0,
+                 "%g s are too short for %.4g warp instructions: this GPU needs %.2g s",
+                 l->rate_time_s, l->e.warp_instructions, least_s);
+    return false;
+}
+
+/* A file that has measurements of several GPUs is not one of this GPU. */
+static int note_gpu(struct ws_measured_set *s, const struct measured_table *t,
+                    struct ws_diags *diags)
+{
+    const char *name = t->common[GPU] < 0 ? "" : t->csv.cells[t->common[GPU]];
+    if (!*name)
+        return 0;
+    if (!s->gpu)
+        return (s->gpu = strdup(name)) ? 0 : ws_raise(-ENOMEM);
+    if (strcmp(s->gpu, name) != 0)
+        ws_diags_add(diags, t->csv.file, t->csv.number, 0,
+                     "gpu: %s was measured here, but %s before: one GPU at a time", name, s->gpu);
+    return 0;
+}
+
+/* The fields of @l that all sources have, and its events. */
+static int read_launch(struct ws_measured_set *s, const struct measured_table *t,
+                       const struct ws_event_gpu *gpu, struct ws_measured_launch *l,
+                       bool *ret_complete, struct ws_diags *diags)
+{
+    enum { LIMITS_MAX = 3, TIME_MAX_S = 10000 };
+    const int *at = t->common;
+    double v[COLUMNS_MAX], power_max = gpu->limit_w > 0 ? LIMITS_MAX * gpu->limit_w : HUGE_VAL;
+    int r = note_gpu(s, t, diags);
+    if (r)
+        return r;
+    l->clocks.core_mhz = about(t, at[CORE], gpu->reference.core_mhz, diags);
+    l->clocks.memory_mhz = about(t, at[MEMORY], gpu->reference.memory_mhz, diags);
+    l->time_s = l->rate_time_s = number(t, at[TIME], NAN, 1e-9, TIME_MAX_S, diags);
+    l->power_w = number(t, at[POWER], NAN, 0.1, power_max, diags);
+    double texture = number(t, at[TEXTURES], 0, 0, HUGE_VAL, diags);
+    *ret_complete = !isnan(l->time_s) || (t->source->has_time && !isnan(l->power_w));
+    for (int i = 0; i < t->source->n; i++) {
+        v[i] = number(t, t->at[i], NAN, 0, is_share(t->source->names[i]) ? 1 : HUGE_VAL, diags);
+        *ret_complete = *ret_complete && !isnan(v[i]);
+    }
+    if (!*ret_complete)
+        return 0;
+    t->source->events(v, texture, gpu, l);
+    return 0;
 }
 
 static int add_row(struct ws_measured_set *s, const struct measured_table *t,
                    const struct ws_event_gpu *gpu, struct ws_diags *diags)
 {
     size_t before = diags->n;
+    bool complete;
     struct ws_measured_launch l = {.line = t->csv.number};
-    l.clocks.core_mhz = number(t, t->common[CORE], gpu->reference.core_mhz, 1, diags);
-    l.clocks.memory_mhz = number(t, t->common[MEMORY], gpu->reference.memory_mhz, 1, diags);
-    l.time_s = l.rate_time_s = number(t, t->common[TIME], NAN, 1e-9, diags);
-    l.power_w = number(t, t->common[POWER], NAN, 1e-3, diags);
-    double v[COLUMNS_MAX];
-    bool complete = true;
-    for (int i = 0; i < t->source->n; i++) {
-        v[i] = number(t, t->at[i], NAN, 0, diags);
-        complete = complete && !isnan(v[i]);
-    }
-    if (diags->n != before)
-        return 0;
-    if (!complete || (isnan(l.time_s) && (!t->source->has_time || isnan(l.power_w)))) {
+    int r = read_launch(s, t, gpu, &l, &complete, diags);
+    if (r || diags->n != before)
+        return r;
+    if (!complete) {
         s->n_left_out++;
         return 0;
     }
-    t->source->events(v, gpu, &l);
+    if (!is_slow_enough(t, gpu, &l, diags))
+        return 0;
     l.app = find_app(s, t->csv.cells[t->common[APP]]);
     if (l.app < 0)
         return l.app;
     l.family = s->apps[l.app].family;
-    l.input = t->input < 0
-                  ? -1
-                  : find_name(&s->inputs, &s->n_inputs, &s->inputs_cap, t->csv.cells[t->input]);
-    if (t->input >= 0 && l.input < 0)
+    int input = t->common[INPUT];
+    l.input =
+        input < 0 ? -1 : find_name(&s->inputs, &s->n_inputs, &s->inputs_cap, t->csv.cells[input]);
+    if (input >= 0 && l.input < 0)
         return l.input;
     void *p = s->v;
     if (ws_grow(&p, &s->cap, s->n + 1, sizeof(*s->v)) < 0)

@@ -29,6 +29,7 @@ struct ws_measured_set {
     size_t n, cap;
     struct ws_measured_name *apps, *families;
     struct ws_measured_name *inputs; /* of column input */
+    char *gpu;                       /* as the first row with a column gpu says; NULL: none does */
     int n_apps, n_families, n_inputs;
     size_t apps_cap, families_cap, inputs_cap;
     size_t n_left_out; /* rows without events */

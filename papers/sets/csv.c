@@ -63,10 +63,12 @@ int ws_csv_open(struct ws_csv *c, FILE *f, const char *file, struct ws_diags *di
     }
     if (r)
         return ws_forward(r);
+    static const char bom[] = "\xef\xbb\xbf"; /* as spreadsheets write it */
     c->head = c->text;
     c->text = NULL;
     c->cap = 0;
-    c->n_columns = split(c->head, c->names, WS_CSV_COLUMNS_MAX);
+    size_t skip = strncmp(c->head, bom, strlen(bom)) ? 0 : strlen(bom);
+    c->n_columns = split(c->head + skip, c->names, WS_CSV_COLUMNS_MAX);
     if (c->n_columns <= WS_CSV_COLUMNS_MAX)
         return 0;
     ws_diags_add(diags, file, c->number, 0, "more than %d columns", WS_CSV_COLUMNS_MAX);

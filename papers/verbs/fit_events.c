@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/common/table.h"
+#include "models/stat.h"
 #include "papers/fit/entry.h"
 #include "papers/fit/measured.h"
 #include "papers/fit/score.h"
@@ -57,7 +58,7 @@ static int read_launches(void *arg, FILE *f, const char *name)
     return report(x, &d, r);
 }
 
-/* The GPU that the first row of the first file names, in small letters. */
+/* The GPU that the first row of the first file names. */
 static bool gpu_of_file(const char *path, char *ret, size_t bytes)
 {
     struct ws_csv t = {0};
@@ -65,11 +66,8 @@ static bool gpu_of_file(const char *path, char *ret, size_t bytes)
     FILE *f = path ? fopen(path, "re") : NULL;
     bool found = f && !ws_csv_open(&t, f, path, NULL) && ws_csv_column(&t, names) >= 0 &&
                  !ws_csv_next(&t, NULL);
-    if (found) {
+    if (found)
         snprintf(ret, bytes, "%s", t.cells[ws_csv_column(&t, names)]);
-        for (char *c = ret; *c; c++)
-            *c = (char)tolower((unsigned char)*c);
-    }
     if (f) {
         ws_csv_deinit(&t);
         fclose(f);
@@ -77,22 +75,70 @@ static bool gpu_of_file(const char *path, char *ret, size_t bytes)
     return found;
 }
 
+/* As the catalog would call it: "Quadro GV100" and "QuadroGV100" are gv100. Names that may be the
+ * catalog's stay. */
+static void catalog_name(const char *said, char *ret, size_t bytes)
+{
+    static const char *const brands[] = {"nvidia", "geforce", "quadro", "tesla"};
+    size_t n = 0;
+    bool is_name = !said[strcspn(said, " ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
+    for (const char *c = said; *c && n + 1 < bytes; c++)
+        if (is_name || isalnum((unsigned char)*c))
+            ret[n++] = (char)tolower((unsigned char)*c);
+    ret[n] = 0;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(brands) && !is_name; i++)
+        if (!strncmp(ret, brands[i], strlen(brands[i])))
+            memmove(ret, ret + strlen(brands[i]), strlen(ret + strlen(brands[i])) + 1);
+}
+
 static bool find_gpu(struct events_verb *x, char **files)
 {
-    char name[64];
-    if (!x->options->gpu && !gpu_of_file(*files, name, sizeof(name))) {
+    char said[64], gpu[64];
+    if (!x->options->gpu && !gpu_of_file(*files, said, sizeof(said))) {
         ws_cli_error("--gpu is missing, and no file says in a column gpu what was measured");
         return false;
     }
-    const char *gpu = x->options->gpu ? x->options->gpu : name;
+    catalog_name(x->options->gpu ? x->options->gpu : said, gpu, sizeof(gpu));
     bool in_entry = x->options->entry && ws_live_gpu_in(x->options->entry, gpu, &x->spec);
     if (!in_entry && ws_live_gpu(gpu, &x->spec)) {
         if (!x->options->gpu)
-            ws_cli_error("say with --gpu which entry of the catalog '%s' is", name);
+            ws_cli_error("say with --gpu which entry of the catalog '%s' is", said);
         return false;
     }
     x->gpu = ws_fit_entry_gpu(&x->spec);
     return true;
+}
+
+static void doubt_gpu(const struct events_verb *x)
+{
+    char name[64];
+    catalog_name(x->set.gpu ? x->set.gpu : "", name, sizeof(name));
+    if (*name && strcmp(name, x->spec.name) != 0)
+        ws_cli_error("warning: %s was measured, but --gpu says %s", x->set.gpu, x->spec.name);
+}
+
+/* Each time may be a possible one, and all of them in another unit. */
+static int doubt_times(const struct events_verb *x)
+{
+    enum { TIMES = 10 };
+    struct ws_event_time expected;
+    double *off = ws_alloc_array(x->set.n, sizeof(*off));
+    size_t n = 0;
+    if (!off)
+        return -ENOMEM;
+    ws_event_time_init(&expected);
+    for (size_t i = 0; i < x->set.n; i++) {
+        const struct ws_measured_launch *l = &x->set.v[i];
+        if (l->e.counted && !isnan(l->time_s))
+            off[n++] = l->time_s / ws_event_time_s(&expected, &x->gpu, &l->e, &l->clocks);
+    }
+    qsort(off, n, sizeof(*off), ws_stat_by_size);
+    if (n && (off[n / 2] > TIMES || off[n / 2] < 1.0 / TIMES))
+        ws_cli_error("warning: half of the launches take more than %.3g times as long as this "
+                     "GPU should take: is time_s in seconds, of one launch?",
+                     off[n / 2]);
+    free(off);
+    return 0;
 }
 
 /* ---- out ---- */
@@ -277,8 +323,28 @@ static int write_entry(const struct events_verb *x, char **files,
     return r ? -EINVAL : 0;
 }
 
+/* A fit that nothing is left out of says nothing about other applications. */
+static bool has_families(const struct events_verb *x)
+{
+    enum { FAMILIES_MIN = 4 };
+    int n = 0;
+    for (int f = 0; f < x->set.n_families; f++) {
+        bool seen = false;
+        for (size_t i = 0; i < x->n_judged && !seen; i++)
+            seen = x->set.v[i].family == f;
+        n += seen;
+    }
+    if (n < FAMILIES_MIN)
+        ws_cli_error("measurements of %d families of applications are too few: at least %d are "
+                     "needed, since each is predicted from the others",
+                     n, FAMILIES_MIN);
+    return n >= FAMILIES_MIN;
+}
+
 static int fit_and_put(struct events_verb *x, char **files)
 {
+    if (!has_families(x))
+        return -EINVAL;
     struct ws_calibrate c = {.gpu = &x->gpu,
                              .v = x->set.v,
                              .n = x->set.n,
@@ -345,17 +411,22 @@ int ws_fit_events(const struct ws_fit_events *options, char **files)
         r = ws_cli_each_input(more, read_launches, &x);
     if (r > 0)
         x.failed = true;
+    doubt_gpu(&x);
     if (r >= 0 && !x.n_judged) {
         ws_cli_error("no launches with events to %s", options->check ? "predict" : "fit to");
         r = -EINVAL;
     }
     if (r >= 0) {
         printf("%s, %s: %s\n", x.spec.name, x.spec.product, ws_gpu_spec_calibrated(&x.spec));
+        r = doubt_times(&x);
         if (x.set.n_left_out)
             printf("%zu launches are left out: some of their events were not measured\n",
                    x.set.n_left_out);
         x.predicted = ws_alloc_array(x.set.n, sizeof(*x.predicted));
-        r = !x.predicted ? -ENOMEM : options->check ? check_and_put(&x) : fit_and_put(&x, files);
+        if (!x.predicted)
+            r = -ENOMEM;
+        if (!r)
+            r = options->check ? check_and_put(&x) : fit_and_put(&x, files);
     }
     if (r == -ENOMEM)
         ws_cli_error("out of memory");

@@ -22,7 +22,7 @@ awk 'BEGIN {
 printf 'app,family\napp0,both\napp1,both\n' >"$tmp/families.csv"
 cp "$src/conf/gpu.d/rtx8000.conf" "$tmp/rtx8000.conf"
 run 0 'power, family left out  *80  *[0-2]\.[0-9]' --gpu rtx8000 --families "$tmp/families.csv" --entry "$tmp/rtx8000.conf" --source 'a formula' "$tmp/in.csv"
-for text in 'app0  *both ' 'app2  *app2 ' 'DRAM  *[12]\.[0-9]*  *nJ'; do
+for text in 'app0  *both ' 'app2  *app2 ' 'DRAM  *\(1\.[5-9]\|2\)[.0-9]*  *nJ'; do
     grep -q -e "$text" "$tmp/out" || { cat "$tmp/out"; fail "no '$text'"; }
 done
 grep -q '^    calibrated = "power .* %, 20 applications, family left out; a formula"$' "$tmp/rtx8000.conf" || fail "the entry does not say what it was calibrated with"
@@ -43,6 +43,18 @@ grep -q '^power  *80 ' "$tmp/out" || fail "the good rows were not used"
 cut -d, -f1-6 "$tmp/in.csv" >"$tmp/none.csv"
 run 1 'none.csv:1: no counters' --check "$tmp/none.csv"
 run 1 '--gpu is missing' --check "$tmp/families.csv"
+
+# What strangers do: another spelling of the GPU, the mark that spreadsheets put first, another GPU's
+# file, too few applications, times that are not in seconds.
+run 0 'rtx8000, Quadro RTX 8000: power' --check --gpu 'Quadro RTX 8000' "$tmp/in.csv"
+(printf '\357\273\277' && cat "$tmp/in.csv") >"$tmp/bom.csv"
+run 0 '^power  *80 ' --check "$tmp/bom.csv"
+run 1 'warning: RTX8000 was measured, but --gpu says v100' --check --gpu v100 "$tmp/in.csv"
+grep -e '^gpu' -e ',app[012],' "$tmp/in.csv" >"$tmp/few.csv"
+run 1 'measurements of 3 families of applications are too few' --gpu rtx8000 "$tmp/few.csv"
+columns=app,time_s,power_w,inst_executed,inst_integer,inst_fp_32,inst_fp_64,flop_count_sp_special,shared_load_transactions,shared_store_transactions,shared_load_transactions_per_request,gld_transactions,gld_transactions_per_request,gst_transactions,l2_read_transactions,l2_write_transactions,dram_read_transactions,dram_write_transactions,grid_blocks,sm_efficiency,achieved_occupancy
+printf '%s\na,0.8,100,1e6,1e7,1e7,0,0,0,0,1,1e5,4,1e5,1e5,1e5,1e5,1e5,4000,0.9,0.5\n' $columns >"$tmp/ms.csv"
+run 0 'is time_s in seconds, of one launch' --check --gpu v100 "$tmp/ms.csv"
 
 verb=experiment
 for name in truth-fit truth-choice truth-curves; do

@@ -28,6 +28,7 @@ static const struct ws_event_gpu gpu = {.n_sms = 20,
                                         .int_lanes = 64,
                                         .fp64_lanes = 4,
                                         .sfu_lanes = 16,
+                                        .texture_units = 8,
                                         .warps_per_sm = 64,
                                         .reference = {1500, 5000},
                                         .memory_bytes_per_s = 400e9,
@@ -73,6 +74,7 @@ static double made_time(const struct ws_measured_launch *l)
         e->shared_transactions / (0.9 * sms * hz),
         e->l1_sectors / (4 * 0.8 * sms * hz),
         e->l2_sectors / (2 * 0.5 * sms * hz),
+        4 * e->texture_quads / (8 * 0.6 * sms * hz),
         e->dram_sectors * 32 / (0.75 * 400e9 * l->clocks.memory_mhz / 5000),
         e->blocks * 90 / (sms * hz),
         (e->warp_instructions * 9 +
@@ -107,6 +109,7 @@ static struct ws_events made_events(int family)
     e.shared_requests = e.shared_transactions / 2;
     e.l2_share = draw(0, 1);
     e.dram_share = draw(0, 1);
+    e.texture_quads = family % 6 ? 0 : n * draw(0.5, 2);
     return e;
 }
 
@@ -211,7 +214,8 @@ static void expectations_fill_gaps(void **state)
 static void time_is_the_formula(void **state)
 {
     struct ws_measured_launch *v = made();
-    struct ws_event_time t = {.v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.75, 90, 9, 0.4, 30, 5, 4}};
+    struct ws_event_time t = {
+        .v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.6, 0.75, 90, 9, 0.4, 30, 5, 4}};
     for (int i = 0; i < LAUNCHES; i++) {
         struct ws_event_need need;
         double gradient[WS_EVENT_TIME_N];
@@ -328,12 +332,49 @@ static void launches_are_read(void **state)
     assert_string_equal(s.inputs[s.v[0].input].name, "-n 1");
     assert_string_equal(s.inputs[s.v[1].input].name, "-n 2");
     assert_true(isnan(s.v[1].power_w));
+    /* an SM at work does some things that activity does not show, the less its lanes are free */
+    near(s.v[0].e.int_ops, 9 * 0.75 * 0.9 * 20 * 1500e6 * 0.5, 1e-12);
     near(s.v[0].e.fp32_ops, 0.25 * 128 * 20 * 1500e6 * 0.5, 1e-12);
     near(s.v[0].e.dram_sectors, 0.5 * 400e9 * 0.5 / 32, 1e-12);
     near(s.v[1].e.dram_sectors, 0.5 * 200e9 * 0.5 / 32, 1e-12);
     assert_false(s.v[0].e.counted);
     assert_true(isnan(
         ws_calibrate_predict(&gpu, &(struct ws_event_power){.knee = 1}, NULL, &s.v[0]).time_s));
+    ws_measured_deinit(&s);
+}
+
+/* Counters of a GPU whose loads go through the texture units: what these did beyond is of textures. */
+static void textures_are_what_is_left(void **state)
+{
+    static const char *const columns =
+        "app,time_s,inst_executed,inst_integer,inst_fp_32,inst_fp_64,flop_count_sp_special,"
+        "shared_load_transactions,shared_store_transactions,shared_load_transactions_per_request,"
+        "gld_transactions,gld_transactions_per_request,gst_transactions,l2_read_transactions,"
+        "l2_write_transactions,dram_read_transactions,dram_write_transactions,grid_blocks,"
+        "sm_efficiency,achieved_occupancy";
+    char text[1000];
+    struct ws_measured_set s = {0};
+    struct ws_diags d = WS_DIAGS_NULL;
+    snprintf(text, sizeof(text),
+             "%s,tex_cache_transactions\n"
+             "plain,1,1e6,0,0,0,0,10,20,1,4000,4,500,2000,0,0,0,40,1,0.5,3000\n"
+             "tex,1,1e6,0,0,0,0,10,20,1,4000,4,500,2000,0,0,0,40,1,0.5,20530\n",
+             columns);
+    assert_int_equal(read_text(&s, text, &d), 0);
+    near(s.v[0].e.texture_quads, 0, 0);
+    near(s.v[1].e.texture_quads, 16000, 1e-12);
+    near(s.v[1].e.l1_sectors, 4000 + 500 + 16000, 1e-12);
+    near(s.v[1].e.load_requests, 1000 + 16000 / 8., 1e-12);
+    near(s.v[1].e.l2_share, 0.1, 1e-12);
+    struct ws_event_need need;
+    ws_event_time_need(&gpu, &s.v[1].e, &s.v[1].clocks,
+                       &need); /* a texel for each unit and clock */
+    near(need.x[WS_EVENT_TIME_TEXTURE], 4 * 16000 / (8 * 20 * 1500e6), 1e-12);
+    snprintf(text, sizeof(text), "%s\nfast,1e-8,1e6,0,0,0,0,0,0,1,0,1,0,0,0,0,0,40,1,0.5\n",
+             columns);
+    assert_int_equal(read_text(&s, text, &d), -EINVAL);
+    assert_non_null(strstr(d.v[0].text, "1e-08 s are too short for 1e+06 warp instructions"));
+    ws_diags_deinit(&d);
     ws_measured_deinit(&s);
 }
 
@@ -354,11 +395,22 @@ static void wrong_rows_are_named(void **state)
         {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1,1,1,-1\n", 2, "-1"},
         {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,0,1,1,1,1\n", 2, "0"},
         {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1\n", 2, "cells"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,90,1,1,1\n", 2,
+         "sm_active: 90 is out of range; expected 0 to 1"},
+        {"app,core_mhz,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1.4,1,1,1,1,1\n", 2,
+         "core_mhz: 1.4"},
+        {"app,power_w,time_s,sm_active,fp32_active,fp64_active,dram_active\na,95000,1,1,1,1,1\n", 2,
+         "power_w: 95000"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,nan,1,1,1,1\n", 2,
+         "not a number"},
+        {"gpu,app,time_s,sm_active,fp32_active,fp64_active,dram_active\nX,a,1,1,1,1,1\n"
+         "Y,a,1,1,1,1,1\n",
+         3, "Y was measured here, but X before"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ws_measured_set s = {0};
         struct ws_diags d = WS_DIAGS_NULL;
-        char text[200];
+        char text[300];
         snprintf(text, sizeof(text), "%s", rows[i].text);
         assert_int_equal(read_text(&s, text, &d), -EINVAL);
         print_message("  %s:%u: %s\n", d.v[0].file, d.v[0].line, d.v[0].text);
@@ -433,7 +485,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(expectations_fill_gaps), cmocka_unit_test(time_is_the_formula),
         cmocka_unit_test(time_is_found_again),    cmocka_unit_test(left_out_families_are_predicted),
         cmocka_unit_test(scores_by_hand),         cmocka_unit_test(launches_are_read),
-        cmocka_unit_test(wrong_rows_are_named),   cmocka_unit_test(entry_is_written),
+        cmocka_unit_test(wrong_rows_are_named),   cmocka_unit_test(textures_are_what_is_left),
+        cmocka_unit_test(entry_is_written),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
