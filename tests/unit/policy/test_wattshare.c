@@ -458,6 +458,30 @@ static void test_explains(void **state)
     unmake(&w);
 }
 
+/* The greedy place has 5 SMs. Beside the numbers that are always tried, 8, 4, 2, 6 and 1, those two
+ * steps from it are. */
+static void test_tries_neighbours_of_the_greedy_place(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    w.wcet[0][4] = 1.5; /* 18.75 mJ; any other number of SMs takes 20 mJ */
+    w.gpus[0].n_slots = w.states[0].n_slots = 3;
+    make_policy(&w, NULL);
+    w.snap.explain = true;
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 100);
+    add_job(&w, 1, WS_JOB_RUNNING, INFINITY);
+    w.jobs[1].gpu = 0;
+    w.runs[0] = (struct ws_policy_run){.job = 1, .task = 1, .n_sm = 0, .end = NOW + 50};
+    w.states[0].n_running = 1; /* a copy: it keeps the GPU awake, and no SM */
+    decide(&w);
+    assert_starts(&w, 0, 0, 5);
+    const char *why = find(&w, WS_DECIDE_START, 0)->why;
+    assert_non_null(strstr(why, "GPU 0 x 3:"));
+    assert_non_null(strstr(why, "GPU 0 x 7:"));
+    unmake(&w);
+}
+
 static void test_options(void **state)
 {
     (void)state;
@@ -614,6 +638,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unknown_cost_runs_alone),
         cmocka_unit_test(test_preempted_job_resumes),
         cmocka_unit_test(test_explains),
+        cmocka_unit_test(test_tries_neighbours_of_the_greedy_place),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_any_state),
