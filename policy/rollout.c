@@ -21,6 +21,10 @@
 /* By which an end may come after the deadline, and two counts of misses may differ: rounding in
  * sums. */
 #define SLIP 1e-9
+/* What a job pays of an awake GPU, by the rule WS_ROLLOUT_SHARE. */
+#define SHARE 0.5
+/* What a job pays of a GPU's SMs beside its own, by the rule WS_ROLLOUT_BALANCE. */
+#define ALL_SMS 0.3
 
 /* ---- before the first decision ---- */
 
@@ -263,7 +267,8 @@ int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s
 /* A job on one GPU: all that does not depend on the number of SMs. */
 struct site {
     const struct ws_rollout_count *counts;
-    double from; /* when its kernel starts */
+    double from;
+    int n_sm;
     double out, awake_until, awake_w, move_mj;
 };
 
@@ -276,6 +281,7 @@ static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_s
     return (struct site){.counts = it->counts,
                          .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
                          .out = it->out,
+                         .n_sm = r->sys->gpus[gpu].sm_limit,
                          .awake_until = ws_greater(s->gpus[gpu].awake_until, s->now),
                          .awake_w = r->awake_w[r->sys->gpus[gpu].type],
                          .move_mj = j->moves ? j->moves[gpu].mj : 0};
@@ -327,6 +333,10 @@ static double price(const struct ws_rollout_state *s, const struct site *x,
     switch (s->rule) {
     case WS_ROLLOUT_AREA:
         return x->counts[count].n_sm * (end - s->now);
+    case WS_ROLLOUT_SHARE:
+        return x->counts[count].dyn * j->left + (end - s->now) * x->awake_w * SHARE + x->move_mj;
+    case WS_ROLLOUT_BALANCE:
+        return (x->counts[count].n_sm + ALL_SMS * x->n_sm) * (end - s->now);
     case WS_ROLLOUT_TIME:
         return end;
     default:

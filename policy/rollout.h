@@ -36,8 +36,10 @@ enum {
 /* What the greedy rule calls cheap. */
 enum ws_rollout_rule {
     WS_ROLLOUT_ENERGY, /* E, as above, and the energy of a move */
+    WS_ROLLOUT_SHARE,  /* the same, but half of an awake GPU, whether others keep it awake or not */
     WS_ROLLOUT_AREA,   /* SMs times the time for which they are taken */
-    WS_ROLLOUT_TIME,   /* the end of the job */
+    WS_ROLLOUT_BALANCE, /* the same, with a share of all SMs of the GPU added to its own */
+    WS_ROLLOUT_TIME,    /* the end of the job */
     _WS_ROLLOUT_RULE_N
 };
 

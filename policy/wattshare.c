@@ -5,8 +5,8 @@
  *
  * decide() takes ready jobs by earliest deadline. For each it rolls out the greedy place, and then
  * other numbers of SMs on each GPU, waiting for the next event, and holding the job until one of
- * the next releases or ends. If the greedy place would make jobs miss, each alternative is rolled
- * out three times, with three rules for the jobs after it. The outcome with the fewest misses is
+ * the next releases or ends, or for good, if jobs would be late. Each alternative is rolled out
+ * several times, with other rules for the jobs after it. The outcome with the fewest misses is
  * taken, and of those the one with the least energy. A job without a deadline waits only where a
  * deadline is at stake. A job that would be late everywhere waits until its deadline has passed,
  * and is then a job without a deadline. A job of unknown cost runs alone, on a GPU that is idle.
@@ -177,7 +177,6 @@ struct alternatives {
     struct ws_rollout_place best;
     struct ws_rollout_outcome outcome; /* of it */
     uint64_t until;                    /* roll.n_evaluated at which the search ends */
-    unsigned n_rules;
     int n_tries;
     char tried[WS_POLICY_WHY]; /* for explanations */
     size_t n_tried;
@@ -216,7 +215,7 @@ static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
 static void try(struct alternatives *q, const struct ws_rollout_place *place)
 {
     struct ws_rollout_outcome o, found = {INFINITY, 0};
-    for (unsigned rule = 0; rule < q->n_rules; rule++) {
+    for (unsigned rule = 0; rule < _WS_ROLLOUT_RULE_N; rule++) {
         struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS)};
         if (q->p->roll.n_evaluated >= q->until)
             break;
@@ -254,6 +253,10 @@ static void try_holds(struct alternatives *q)
             hold.hold = s->runs[k].end;
             try(q, &hold);
         }
+    if (q->outcome.missed > 0 && j->deadline < INFINITY) {
+        hold.hold = j->deadline;
+        try(q, &hold);
+    }
 }
 
 /* Other numbers of SMs on @gpu: all that are free, the fewest that are in time, and some between.
@@ -302,15 +305,11 @@ static void search(struct alternatives *q, const uint64_t until[2])
     const struct ws_rollout_place greedy = q->best;
     q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY};
     q->until = until[1];
-    q->n_rules = 1;
     try(q, &greedy);
     if (isinf(q->outcome.missed))
         return; /* no budget */
     bool missed = q->outcome.missed > 0;
-    q->n_rules = missed ? _WS_ROLLOUT_RULE_N : 1;
     q->until = until[missed];
-    if (missed)
-        try(q, &greedy);
     if (missed || j->deadline < INFINITY)
         try_holds(q);
     for (int k = 0; k < q->p->sys->n_gpus; k++)
