@@ -6,7 +6,7 @@ papers_libpapers_a_SOURCES = \
 	papers/common/progress_bar.h papers/common/progress_bar.c
 papers_libpapers_a_SOURCES += \
 	papers/analysis/fmlp.c papers/analysis/gcaps.c papers/analysis/gcaps.h papers/analysis/gprio.c papers/analysis/methods.c \
-	papers/analysis/mpcp.c papers/analysis/rr.c papers/analysis/rta.c papers/analysis/rta.h papers/analysis/rta_private.h \
+	papers/analysis/least.c papers/analysis/least.h papers/analysis/mpcp.c papers/analysis/rr.c papers/analysis/rta.c papers/analysis/rta.h papers/analysis/rta_private.h \
 	papers/analysis/stgm.c papers/analysis/stgm.h
 papers_libpapers_a_SOURCES += papers/fit/fit.h papers/fit/fit.c papers/fit/nnls.h papers/fit/nnls.c \
 	papers/fit/calibrate.h papers/fit/calibrate.c papers/fit/entry.h papers/fit/entry.c device/fitted.h device/fitted.c \

@@ -19,6 +19,11 @@ TESTS += tests/unit/papers/test_machine
 tests_unit_papers_test_machine_SOURCES = tests/unit/papers/test_machine.c tests/unit/papers/json_text.h
 tests_unit_papers_test_machine_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(SQLITE_CFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 tests_unit_papers_test_machine_LDADD = $(PAPERS_LIBS) $(TEST_LDADD)
+check_PROGRAMS += tests/unit/papers/test_least
+TESTS += tests/unit/papers/test_least
+tests_unit_papers_test_least_SOURCES = tests/unit/papers/test_least.c
+tests_unit_papers_test_least_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+tests_unit_papers_test_least_LDADD = $(PAPERS_LIBS) $(TEST_LDADD)
 check_PROGRAMS += tests/unit/papers/test_calibrate
 TESTS += tests/unit/papers/test_calibrate
 tests_unit_papers_test_calibrate_SOURCES = tests/unit/papers/test_calibrate.c

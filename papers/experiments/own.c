@@ -7,10 +7,10 @@
  * policy was made (1000 to 1059). Times are exact: runs have the clock of events, not the ticks of
  * the authors' simulator, so that figures of sbeet-mg differ a little from those of sbeet-fig7.
  *
- * The bound on energy: whatever a policy does, a job that is in time takes at least what it takes
- * where its SMs and its share of an awake GPU cost least. The share is 1 / slots, since not more
- * jobs than that are on a GPU at a time. Jobs that are missed take less, so the bound is one for
- * policies that miss nothing. */
+ * Bounds: papers/analysis/least.h. Jobs that are missed take no energy, so that the bound on energy
+ * is one for policies that miss nothing. The simple bound on energy is where the search for it
+ * begins: each job takes what it takes where its SMs and its share of an awake GPU cost least, and
+ * the share is 1 / slots, since not more jobs than that are on a GPU at a time. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,12 +21,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "papers/analysis/least.h"
 #include "papers/common/parallel.h"
 #include "papers/experiments/experiment.h"
 #include "papers/sets/gen_sbeet.h"
 #include "papers/sets/sbeet_set.h"
 
-enum { N_U = 11, N_SETS = 60, QUICK_SETS = 6, POLICIES_MAX = 40 };
+enum { N_U = 11, N_SETS = 60, QUICK_SETS = 6, POLICIES_MAX = 40, ROUNDS = 80, QUICK_ROUNDS = 8 };
 #define DURATION_MS  15000.0
 #define LATEST_EARLY 0.5 /* jobs take from half of their time on, where they are early */
 
@@ -54,14 +55,18 @@ struct point {
     double released, missed, on_time, joules;
     double worst; /* the longest response as a share of its deadline */
 };
+/* What no policy can fall below. */
+struct bound {
+    double missed, joules, simple_joules;
+};
 
 struct contest {
     const struct setting *setting;
     struct contender contenders[POLICIES_MAX];
-    int n_contenders, n_sets;
+    int n_contenders, n_sets, n_rounds;
     uint64_t seed;
     struct point *points; /* [N_U][n_sets][n_contenders] */
-    double *bounds;       /* [N_U][n_sets]: J */
+    struct bound *bounds; /* [N_U][n_sets] */
     _Atomic int failed;
 };
 /* Of all contenders: our own policy stands first in the table of policies. */
@@ -80,38 +85,25 @@ static struct point *at(const struct contest *c, int u, int set, int contender)
 
 /* ---- runs ---- */
 
-static double least_joules(const struct ws_sbeet_set *s, const struct ws_policy_task *t)
+/* @own: what our own policy reached. */
+static int find_bound(const struct contest *c, const struct ws_policy_system *s,
+                      const struct point *own, struct bound *ret)
 {
-    double least = INFINITY;
-    for (int k = 0; k < s->system.n_gpus; k++) {
-        const struct ws_policy_gpu *g = &s->system.gpus[k];
-        const struct ws_policy_gpu_type *type = &s->system.types[g->type];
-        const struct ws_policy_cost *cost = &t->cost[g->type];
-        double awake_w = type->n_sm * type->idle_w_per_sm / g->n_slots;
-        for (int m = 1; m <= WS_MIN(g->sm_limit, cost->n_sm); m++) {
-            double w = cost->wcet[m - 1], whole = cost->h2d + w + cost->d2h;
-            if (whole <= t->deadline)
-                least = fmin(least,
-                             w * m * (cost->dyn_w_per_sm - type->idle_w_per_sm) + whole * awake_w);
-        }
-    }
-    return least / 1000;
-}
-
-/* Of the jobs whose deadlines are within the run; @share: of its time that a kernel takes at
- * least. */
-static double bound(const struct ws_sbeet_set *s, double share)
-{
-    double joules = 0;
-    for (int k = 0; k < s->system.n_gpus; k++)
-        joules += s->system.types[s->system.gpus[k].type].static_w * DURATION_MS / 1000;
-    for (int i = 0; i < s->system.n_tasks; i++) {
-        const struct ws_policy_task *t = &s->system.tasks[i];
-        double last = DURATION_MS - t->deadline - t->offset, one = least_joules(s, t);
-        if (last >= 0 && !isinf(one))
-            joules += (floor(last / t->period) + 1) * one * share;
-    }
-    return joules;
+    struct ws_least l = {DURATION_MS, 1 - c->setting->early, c->n_rounds, own->missed};
+    struct ws_least simple = {DURATION_MS, 1 - c->setting->early, 1, 0};
+    int r = 0;
+    *ret = (struct bound){0};
+    if (own->missed > 0)
+        r = ws_least_missed(&ret->missed, s, &l);
+    ret->missed = ceil(ret->missed - 1e-6);
+    l.reached = own->joules * 1000;
+    if (!r)
+        r = ws_least_energy(&ret->joules, s, &l);
+    if (!r)
+        r = ws_least_energy(&ret->simple_joules, s, &simple);
+    ret->joules /= 1000;
+    ret->simple_joules /= 1000;
+    return r;
 }
 
 static void run_policy(struct contest *c, const struct ws_sbeet_set *s, const struct contender *who,
@@ -151,7 +143,8 @@ static void run_set(void *arg, size_t i)
     }
     for (int p = 0; p < c->n_contenders; p++)
         run_policy(c, &s, &c->contenders[p], g.seed, at(c, u, set, p));
-    c->bounds[i] = bound(&s, 1 - c->setting->early);
+    if (find_bound(c, &s.system, at(c, u, set, OWN), &c->bounds[i]))
+        c->failed = 1;
     ws_sbeet_set_deinit(&s);
     ws_gpus_deinit(&gpus);
 }
@@ -179,6 +172,7 @@ static int run_contest(struct ws_experiment_run *x, struct contest *c, const str
 {
     struct ws_progress_bar progress;
     *c = (struct contest){.setting = s, .seed = x->seed};
+    c->n_rounds = x->quick ? QUICK_ROUNDS : ROUNDS;
     c->n_sets = x->quick ? QUICK_SETS : WS_MAX((int)lrint(N_SETS * x->scale), 4);
     gather(c);
     size_t n = (size_t)N_U * (size_t)c->n_sets;
@@ -230,11 +224,21 @@ static double half_interval(const struct contest *c, int u, int contender, enum 
     return 1.96 * sqrt(sum2 / (c->n_sets - 1) / c->n_sets);
 }
 
-static double mean_bound(const struct contest *c, int u)
+static double mean_bound(const struct contest *c, int u, enum figure what)
+{
+    double sum = 0;
+    for (int i = 0; i < c->n_sets; i++) {
+        const struct bound *b = &c->bounds[u * c->n_sets + i];
+        sum += what == MISS ? 100 * b->missed / at(c, u, i, OWN)->released : b->joules;
+    }
+    return sum / c->n_sets;
+}
+
+static double mean_simple_bound(const struct contest *c, int u)
 {
     double sum = 0;
     for (int i = 0; i < c->n_sets; i++)
-        sum += c->bounds[u * c->n_sets + i];
+        sum += c->bounds[u * c->n_sets + i].simple_joules;
     return sum / c->n_sets;
 }
 
@@ -253,18 +257,20 @@ static int write_all(struct ws_experiment_run *x, const struct contest *c)
     FILE *f = ws_experiment_csv(x, file);
     if (!f)
         return -EIO;
-    fprintf(f, "U,policy,missed_percent,missed_ci95,joules,joules_ci95,joules_per_job_in_time,"
-               "worst_response_of_deadline,bound_joules\n");
+    fprintf(f,
+            "U,policy,missed_percent,missed_ci95,joules,joules_ci95,joules_per_job_in_time,"
+            "worst_response_of_deadline,bound_missed_percent,bound_joules,simple_bound_joules\n");
     for (int u = 0; u < N_U; u++)
         for (int p = 0; p < c->n_contenders; p++)
-            fprintf(f, "%.1f,%s,%.4f,%.4f,%.3f,%.3f,%.5f,%.4f,%.3f\n", utilisation(u),
+            fprintf(f, "%.1f,%s,%.4f,%.4f,%.3f,%.3f,%.5f,%.4f,%.4f,%.3f,%.3f\n", utilisation(u),
                     c->contenders[p].name, mean(c, u, p, MISS), half_interval(c, u, p, MISS),
                     mean(c, u, p, JOULES), half_interval(c, u, p, JOULES),
-                    mean(c, u, p, JOULES_PER_JOB), mean(c, u, p, WORST), mean_bound(c, u));
+                    mean(c, u, p, JOULES_PER_JOB), mean(c, u, p, WORST), mean_bound(c, u, MISS),
+                    mean_bound(c, u, JOULES), mean_simple_bound(c, u));
     return fclose(f) ? -EIO : 0;
 }
 
-/* A column for each policy, and the bound beside the joules. */
+/* A column for each policy, and one for the bound. */
 static int draw(struct ws_experiment_run *x, const struct contest *c, enum figure what)
 {
     char file[80], plot[500];
@@ -275,13 +281,12 @@ static int draw(struct ws_experiment_run *x, const struct contest *c, enum figur
     fprintf(f, "U");
     for (int p = 0; p < c->n_contenders; p++)
         fprintf(f, ",%s", c->contenders[p].name);
-    fputs(what == JOULES ? ",lower bound" : "", f);
+    fputs(",lower bound", f);
     for (int u = 0; u < N_U; u++) {
         fprintf(f, "\n%.1f", utilisation(u));
         for (int p = 0; p < c->n_contenders; p++)
             fprintf(f, ",%.4f", mean(c, u, p, what));
-        if (what == JOULES)
-            fprintf(f, ",%.4f", mean_bound(c, u));
+        fprintf(f, ",%.4f", mean_bound(c, u, what));
     }
     fputc('\n', f);
     if (fclose(f))
@@ -291,8 +296,7 @@ static int draw(struct ws_experiment_run *x, const struct contest *c, enum figur
              "set title '%s, %d task sets each' noenhanced\n"
              "plot '%s.csv' using 1:2 with linespoints linewidth 3, "
              "for [c=3:%d] '' using 1:c with linespoints",
-             whats[what], c->setting->gpus, c->n_sets, file,
-             c->n_contenders + 1 + (what == JOULES));
+             whats[what], c->setting->gpus, c->n_sets, file, c->n_contenders + 2);
     ws_experiment_plot(x, file, plot);
     return 0;
 }
@@ -318,7 +322,7 @@ static int print(const struct contest *c)
     }
     ws_table_add(&t, "lower bound");
     for (int u = 0; u < N_U; u++)
-        ws_table_add(&t, "0 / %.0f", mean_bound(c, u));
+        ws_table_add(&t, "%.2f / %.0f", mean_bound(c, u, MISS), mean_bound(c, u, JOULES));
     int r = ws_table_print(&t, stdout);
     ws_table_deinit(&t);
     return r;
@@ -354,6 +358,39 @@ static void compare_misses(struct ws_experiment_run *x, const struct contest *c)
     ws_experiment_at_most(x, what, 0, n_more, note);
 }
 
+/* How much of what lies between sbeet-mg and the bounds is saved. */
+static void compare_ways(struct ws_experiment_run *x, const struct contest *c, int mg)
+{
+    char what[120];
+    double way = 0, simple_way = 0;
+    int n = 0;
+    for (int u = 0; utilisation(u) < 1.1; u++, n++) {
+        double theirs = mean(c, u, mg, JOULES), saved = theirs - mean(c, u, OWN, JOULES);
+        way += saved / (theirs - mean_bound(c, u, JOULES));
+        simple_way += saved / (theirs - mean_simple_bound(c, u));
+    }
+    snprintf(what, sizeof(what), "%s: of the way from sbeet-mg to the lower bound, %%, U ≤ 1.0",
+             c->setting->name);
+    ws_experiment_compare(x, what, NAN, 100 * way / n, 0, WS_SPREAD_ABSOLUTE, "wanted: 50");
+    snprintf(what, sizeof(what), "%s: of the way to the simple bound, %%, U ≤ 1.0",
+             c->setting->name);
+    ws_experiment_compare(x, what, NAN, 100 * simple_way / n, 0, WS_SPREAD_ABSOLUTE,
+                          "wanted: 50; this bound lets all jobs share an awake GPU");
+}
+
+/* How many of our own misses no policy could have avoided. */
+static void compare_bound(struct ws_experiment_run *x, const struct contest *c)
+{
+    char what[120], note[160];
+    double least = 0, own = total_missed(c, OWN);
+    for (int i = 0; i < N_U * c->n_sets; i++)
+        least += c->bounds[i].missed;
+    snprintf(what, sizeof(what), "%s: misses that no policy avoids, %% of ours", c->setting->name);
+    snprintf(note, sizeof(note), "at least %.0f of %.0f", least, own);
+    ws_experiment_compare(x, what, NAN, own > 0 ? 100 * least / own : 0, 0, WS_SPREAD_ABSOLUTE,
+                          note);
+}
+
 static void compare_energy(struct ws_experiment_run *x, const struct contest *c)
 {
     static const char *const others[] = {"sbeet-mg", "mg-sbeet", "wattshare budget=0"};
@@ -377,15 +414,7 @@ static void compare_energy(struct ws_experiment_run *x, const struct contest *c)
                  n, N_U, most, where);
         ws_experiment_claim(x, what, n == N_U, note);
     }
-    double way = 0;
-    int n = 0;
-    for (int u = 0; utilisation(u) < 1.1; u++, n++)
-        way += (mean(c, u, mg, JOULES) - mean(c, u, OWN, JOULES)) /
-               (mean(c, u, mg, JOULES) - mean_bound(c, u));
-    snprintf(what, sizeof(what), "%s: of the way from sbeet-mg to the lower bound, %%, U ≤ 1.0",
-             c->setting->name);
-    ws_experiment_compare(x, what, NAN, 100 * way / n, 0, WS_SPREAD_ABSOLUTE,
-                          "wanted: 50; the bound lets all jobs share an awake GPU");
+    compare_ways(x, c, mg);
 }
 
 static int run_own_sbeet(struct ws_experiment_run *x)
@@ -404,6 +433,7 @@ static int run_own_sbeet(struct ws_experiment_run *x)
             r = print(&c);
         if (!r) {
             compare_misses(x, &c);
+            compare_bound(x, &c);
             compare_energy(x, &c);
         }
         free(c.points);
