@@ -163,8 +163,10 @@ int ws_device_set_clocks(struct ws_device *d, const struct ws_device_clocks *wan
     if (!(want->volt > 0) || !(want->core > 0) || !(want->memory > 0))
         return ws_raise(-EINVAL);
     int r = d->clocks ? ws_clocks_set(d->clocks, want, ret) : d->ops->set_clocks(d, want, ret);
-    if (!r)
+    if (!r) {
         d->clocked = ret->volt != 1 || ret->core != 1 || ret->memory != 1;
+        d->clocks_now = *ret;
+    }
     return r;
 }
 

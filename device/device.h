@@ -130,7 +130,8 @@ struct ws_device {
     /* Textures and constants are plain memory to its kernels: who fences one for it makes them that
      * before. */
     bool plain_memory;
-    bool clocked; /* its clocks are not the default ones. Loop thread */
+    bool clocked;                       /* its clocks are not the default ones. Loop thread */
+    struct ws_device_clocks clocks_now; /* where it is clocked. Loop thread */
     /* Its counter of energy moves no more often than this; 0: at every moment. */
     uint64_t meter_update_ns;
     /* Who sets them, of a real GPU (device/cuda/clocks.h); NULL: ops do, or nobody. */

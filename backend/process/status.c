@@ -67,6 +67,36 @@ static void energy_status(const struct ws_gpu *g, Ws__GpuStatus *o)
     o->clients_uj = e->counter_uj - o->system_uj - o->under_way_uj;
 }
 
+/* What does not change while the GPU works, but for its clocks. */
+static void spec_status(const struct ws_device *d, Ws__GpuStatus *o)
+{
+    const struct ws_gpu_spec *spec = &d->spec;
+    o->cc_major = spec->cc_major;
+    o->cc_minor = spec->cc_minor;
+    o->default_core_mhz = spec->core_mhz;
+    o->default_memory_mhz = spec->memory_mhz;
+    o->core_mhz =
+        d->clocked ? (uint32_t)lround(spec->core_mhz * d->clocks_now.core) : spec->core_mhz;
+    o->memory_mhz =
+        d->clocked ? (uint32_t)lround(spec->memory_mhz * d->clocks_now.memory) : spec->memory_mhz;
+    o->memory_bus_bits = spec->memory_bus_bits;
+    o->n_cores = spec->n_sms * spec->fp32_lanes_per_sm;
+    o->limit_mw = spec->limit_mw;
+}
+
+/* As CUDA programs and NVML's users write it. Out of memory: "". */
+static char *uuid_text(struct ws_server *s, const uint8_t uuid[16])
+{
+    enum { BYTES = 41 };
+    char *text = ws_arena_alloc(&s->arena, BYTES), *p = text;
+    if (!text)
+        return (char *)"";
+    p = stpcpy(p, "GPU-");
+    for (int i = 0; i < 16; i++)
+        p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+    return text;
+}
+
 void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
 {
     struct ws_device_telemetry t;
@@ -79,6 +109,7 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
     o->kind = (char *)g->device->ops->name;
     if (!strcmp(o->kind, "soft")) /* its time and energy are modelled, not measured */
         o->calibrated = (char *)ws_gpu_spec_calibrated(spec);
+    spec_status(g->device, o);
     o->n_sms = spec->n_sms;
     o->n_clients = g->n_home;
     o->memory_bytes = spec->memory_bytes;
@@ -101,6 +132,7 @@ static Ws__GpuStatus *gpu_status(struct ws_server *s, uint32_t i, const struct w
     if (!o)
         return NULL;
     ws_status_gpu(g, i, o);
+    o->uuid = uuid_text(s, g->uuid);
     return sm_map(s, g, viewer, o) && ws_real_status(s, g->device, o) ? o : NULL;
 }
 
