@@ -20,7 +20,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
 	cli/common/program.h cli/common/program.c \
 	cli/common/text.h cli/common/text.c \
 	cli/verbs/coverage.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
-	cli/verbs/profiles.c cli/verbs/run.c cli/verbs/status.h cli/verbs/status.c \
+	cli/verbs/profiles.c cli/verbs/run.c cli/verbs/smi.h cli/verbs/smi.c cli/verbs/smi_figures.c cli/verbs/smi_query.c cli/verbs/status.h cli/verbs/status.c \
 	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/trace.c
 CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'

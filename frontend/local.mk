@@ -30,11 +30,13 @@ frontend_libwattshare_so_LDADD = $(FRONTEND_LIBS)
 frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a protocol/libprotocol.a $(top_srcdir)/frontend/wattshare.map
 # A folder where the library has the driver's file names (cli/verbs/run.c puts it into
 # LD_LIBRARY_PATH).
-frontend/wattshare-driver/stamp: frontend/libwattshare.so
+frontend/wattshare-driver/stamp: frontend/libwattshare.so frontend/libwattshare-nvml.so
 	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-driver && cd frontend/wattshare-driver && \
-		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && : >stamp
+		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && \
+		ln -sf ../libwattshare-nvml.so libnvidia-ml.so.1 && : >stamp
 all-local: frontend/wattshare-driver/stamp
-CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so frontend/wattshare-driver/stamp
+CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so \
+	frontend/wattshare-driver/libnvidia-ml.so.1 frontend/wattshare-driver/stamp
 # Beside the library: a program that calls ptxas and loads the result gets this one
 # (cli/common/program.c).
 wslib_SCRIPTS = frontend/wattshare-ptxas
@@ -46,6 +48,7 @@ install-exec-hook:
 	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare-gate.so $(DESTDIR)$(wslibdir)/wattshare-gate/$$n || exit 1; done
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare.so $(DESTDIR)$(wslibdir)/wattshare-driver/$$n || exit 1; done
+	ln -sf ../libwattshare-nvml.so $(DESTDIR)$(wslibdir)/wattshare-driver/libnvidia-ml.so.1
 uninstall-hook:
 	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 include_HEADERS = frontend/wattshare.h
@@ -54,3 +57,4 @@ EXTRA_DIST += frontend/wattshare.map frontend/README.md frontend/both/README.md 
 	frontend/interpose/README.md frontend/memory/README.md frontend/module/README.md frontend/runtime/README.md \
 	frontend/session/README.md frontend/stream/README.md frontend/texture/README.md
 include frontend/gate/local.mk
+include frontend/nvml/local.mk

@@ -170,11 +170,31 @@ static int check_arguments(const struct ws_verb *v, int n, char **arguments)
     return -1;
 }
 
+/* The letters of options, as getopt() wants them. */
+static void list_letters(const struct ws_verb *v, char *ret, size_t size)
+{
+    size_t n = (size_t)snprintf(ret, size, v->command_follows ? "+:h" : ":h");
+    for (const struct ws_option *o = v->options; o && o->name && n + 1 < size; o++)
+        if (o->letter)
+            ret[n++] = o->letter;
+    ret[n] = 0;
+}
+
+/* The number that getopt_long() gives the option with this letter; else @c. */
+static int of_letter(const struct ws_verb *v, int c)
+{
+    for (size_t i = 0; c < FIRST_ROW && v->options && v->options[i].name; i++)
+        if (v->options[i].letter == c && c)
+            return FIRST_ROW + (int)i;
+    return c;
+}
+
 int ws_verb_parse(const struct ws_verb *v, int argc, char **argv, void *values, char ***ret)
 {
     size_t n = count(v->options);
     struct option *longs = ws_alloc_array(n + 2, sizeof(*longs));
     int status = -1;
+    char letters[64];
     if (!longs) {
         ws_cli_error("out of memory");
         return WS_EXIT_CANNOT_RUN;
@@ -184,8 +204,9 @@ int ws_verb_parse(const struct ws_verb *v, int argc, char **argv, void *values, 
                                    FIRST_ROW + (int)i};
     longs[n] = (struct option){"help", no_argument, NULL, HELP};
     opterr = 0;
+    list_letters(v, letters, sizeof(letters));
     while (status < 0) {
-        int c = getopt_long(argc, argv, v->command_follows ? "+:h" : ":h", longs, NULL);
+        int c = of_letter(v, getopt_long(argc, argv, letters, longs, NULL));
         if (c == -1)
             break;
         if (c == HELP) {

@@ -44,6 +44,7 @@ struct ws_option {
     bool required;
     bool alone;   /* `wattshare VERB --NAME` is a form of its own, as --list is */
     bool repeats; /* may be given several times */
+    char letter;  /* 'L': "-L" is the same; only of options without an argument; 0: none */
 };
 
 /* The field where an option's value is stored, checked to be of C type @ctype: `.kind = …, .at =
