@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Physical memory as the daemon's clients share it. An object exists while something refers to
  * it: an allocation, a handle or a mapping of any client, or a descriptor that stands for it
- * (export.c). It is charged to one client: first to the one that made it and, when that client
- * gives up its last reference, to the next client that has one. So memory in use is always on
+ * (export.c). It is charged to one client, whose reference is the first of the list: to the one
+ * that made it and, when that client gives up its last reference, to the next client that has one.
+ * References that a client takes while it is charged come to the front of the list, so that nothing
+ * has to be searched, however many references others have. So memory in use is always on
  * somebody's account, and nobody pays for what he has given up. Being charged in this way may
  * exceed a quota: only making memory is refused. */
 #include "backend/backend.h"
@@ -82,7 +84,7 @@ void ws_object_ref_take(struct ws_object_ref *h, struct ws_object *o, struct ws_
 {
     h->object = o;
     h->client = c;
-    ws_list_append(&o->refs, &h->node);
+    ws_list_append(c == o->charged ? o->refs.next : &o->refs, &h->node);
     if (!o->charged)
         charge(o, c);
 }
@@ -100,12 +102,11 @@ void ws_object_settle(struct ws_object *o)
         free(o);
         return;
     }
-    ws_list_for_each (n, &o->refs)
-        if (ws_list_entry(n, struct ws_object_ref, node)->client == o->charged)
-            return;
-    charge(o, ws_list_empty(&o->refs)
-                  ? NULL
-                  : ws_list_entry(o->refs.next, struct ws_object_ref, node)->client);
+    struct ws_client *first = ws_list_empty(&o->refs)
+                                  ? NULL
+                                  : ws_list_entry(o->refs.next, struct ws_object_ref, node)->client;
+    if (first != o->charged)
+        charge(o, first);
 }
 
 void ws_object_ref_drop(struct ws_object_ref *h)
