@@ -23,6 +23,7 @@
 #define WS_BACKEND_BACKEND_H
 
 #include "backend/accounts/account.h"
+#include "backend/client/chore.h"
 #include "backend/client/client.h"
 #include "backend/client/command.h"
 #include "backend/client/event.h"
@@ -78,6 +79,7 @@ struct ws_client {
     struct ws_context *contexts;
     uint32_t n_contexts;
     struct ws_client_streams streams;
+    struct ws_client_commands commands;
     uint64_t n_in_flight; /* operations that a device knows */
     uint64_t n_objects;   /* that are charged; what its end finds goes with it */
     struct ws_client_events events;
@@ -85,6 +87,7 @@ struct ws_client {
     struct ws_client_modules modules;
     struct ws_client_segments segments;
     struct ws_client_joins joins;
+    struct ws_client_chores chores;
     struct ws_output_fifo output;
     struct ws_ledger not_supported;
 

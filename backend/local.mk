@@ -8,6 +8,8 @@ backend_libbackend_a_SOURCES = \
 	backend/backend.h \
 	backend/client/buffer.c \
 	backend/client/buffer.h \
+	backend/client/chore.c \
+	backend/client/chore.h \
 	backend/client/client.c \
 	backend/client/client.h \
 	backend/client/command.c \

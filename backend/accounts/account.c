@@ -43,6 +43,8 @@ const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N] = {
                                    "max_compile_bytes"},
     [WS_RESOURCE_OBJECTS] = {"objects", "objects (streams, events, allocations and others)",
                              "max_objects"},
+    [WS_RESOURCE_ADDRESS_BYTES] = {"address_bytes", "bytes of device addresses",
+                                   "max_address_bytes"},
     [WS_RESOURCE_DEVICE_BYTES] = {"device_bytes", "bytes of device memory", NULL},
 };
 

@@ -39,6 +39,7 @@ enum ws_resource {
     WS_RESOURCE_MODULE_BYTES,  /* images: unfinished uploads, and those of loaded modules */
     WS_RESOURCE_COMPILE_BYTES, /* memory of compiling, while it lasts */
     WS_RESOURCE_OBJECTS,       /* streams, events, allocations and other small things */
+    WS_RESOURCE_ADDRESS_BYTES, /* device addresses, with memory there or without */
     WS_RESOURCE_DEVICE_BYTES,  /* memory of the GPUs */
     _WS_RESOURCE_N
 };

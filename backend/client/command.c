@@ -12,15 +12,58 @@
 #include "base/alloc.h"
 
 enum { POOL_KEEP = 4096 };
+/* What the commands of a client take is charged in steps, so that few of them cost no time. */
+enum { FREE_BYTES = 256 << 10, CHARGE_BYTES = 64 << 10 };
+
+static size_t bytes_of(enum ws_command_kind kind)
+{
+    return kind == WS_COMMAND_MARK
+               ? offsetof(struct ws_command, op) + sizeof(enum ws_op_kind) + sizeof(uint64_t)
+               : sizeof(struct ws_command);
+}
+
+/* Return: false: the client has been dropped. */
+static bool charge_step(struct ws_client *c)
+{
+    if (ws_client_charge(c, WS_RESOURCE_QUEUED_BYTES, CHARGE_BYTES)) {
+        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED,
+                       "too many commands that wait: its user may have no more");
+        return false;
+    }
+    c->commands.charged_bytes += CHARGE_BYTES;
+    return true;
+}
+
+static void uncharge(struct ws_client *c, size_t bytes)
+{
+    c->commands.bytes -= bytes;
+    if (WS_LIKELY(c->commands.bytes + CHARGE_BYTES > c->commands.charged_bytes))
+        return;
+    ws_client_release(c, WS_RESOURCE_QUEUED_BYTES, CHARGE_BYTES);
+    c->commands.charged_bytes -= CHARGE_BYTES;
+}
+
+static struct ws_command *command_alloc(struct ws_server *s, enum ws_command_kind kind)
+{
+    struct ws_command *j = s->commands.pool;
+    if (kind == WS_COMMAND_MARK || !j)
+        return malloc(bytes_of(kind));
+    s->commands.pool = j->next;
+    s->commands.n_pool--;
+    return j;
+}
 
 struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind)
 {
-    struct ws_server *s = c->server;
-    struct ws_command *j = s->commands.pool;
-    if (WS_LIKELY(j)) {
-        s->commands.pool = j->next;
-        s->commands.n_pool--;
-    } else if (!(j = malloc(sizeof(*j)))) {
+    c->commands.bytes += bytes_of(kind);
+    if (WS_UNLIKELY(c->commands.bytes > c->commands.charged_bytes + FREE_BYTES) &&
+        !charge_step(c)) {
+        c->commands.bytes -= bytes_of(kind);
+        return NULL;
+    }
+    struct ws_command *j = command_alloc(c->server, kind);
+    if (WS_UNLIKELY(!j)) {
+        uncharge(c, bytes_of(kind));
         ws_client_drop_no_memory(c);
         return NULL;
     }
@@ -94,7 +137,8 @@ void ws_command_free(struct ws_command *j)
     if (j->charged_bytes)
         ws_client_release(j->client, WS_RESOURCE_QUEUED_BYTES, j->charged_bytes);
     free(j->buffer);
-    if (s->commands.n_pool >= POOL_KEEP) {
+    uncharge(j->client, bytes_of(j->kind));
+    if (j->kind == WS_COMMAND_MARK || s->commands.n_pool >= POOL_KEEP) {
         free(j);
         return;
     }

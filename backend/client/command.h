@@ -33,7 +33,6 @@ enum ws_command_kind {
 enum { WS_COMMAND_INLINE_BYTES = 256 };
 
 struct ws_command {
-    struct ws_op op;         /* kind OP */
     struct ws_command *next; /* in its stream, the pool or the list of finished ones */
     struct ws_client *client;
     struct ws_stream *stream; /* NULL: it stands in none */
@@ -70,7 +69,12 @@ struct ws_command {
     uint8_t *buffer;         /* malloc'ed: parameters, inline data, data of the reply */
     struct ws_buffer *frame; /* FRAME_SRC: keeps the data; reference */
     uint64_t charged_bytes;  /* of what it keeps */
+    struct ws_op op;         /* kind OP; a MARK ends behind op.kind, for there may be very many */
     _Alignas(16) uint8_t inline_bytes[WS_COMMAND_INLINE_BYTES];
+};
+
+struct ws_client_commands { /* memory of the commands that there are */
+    uint64_t bytes, charged_bytes;
 };
 
 struct ws_server_commands {
@@ -82,7 +86,8 @@ struct ws_server_commands {
     pthread_t thread; /* the loop's */
 };
 
-/* NULL: the client has been dropped for want of memory. */
+/* NULL: the client has been dropped, for want of memory or as its user may have no more commands
+ * that wait. */
 struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind);
 void ws_command_free(struct ws_command *j); /* gives back all it holds */
 /* Charges its client's user with @n bytes that wait with the command, until it is freed. Return:

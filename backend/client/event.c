@@ -32,6 +32,7 @@ static void state_unref(struct ws_server *s, struct ws_event_state *t)
         return;
     if (t->is_shared)
         HASH_DEL(s->shared_events, t);
+    ws_list_remove(&t->of_context);
     if (t->latest)
         ws_record_unref(t->latest);
     free(t);
@@ -49,8 +50,8 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
     if (error)
         return error;
     struct ws_event *e = ws_alloc(sizeof(*e));
-    if (e && !state)
-        state = ws_alloc(sizeof(*state));
+    if (e && !state && (state = ws_alloc(sizeof(*state))))
+        ws_list_init(&state->of_context);
     if (!e || !state) {
         ws_client_object_gone(c);
         free(e);
@@ -63,6 +64,20 @@ static Ws__Error event_add(struct ws_client *c, uint64_t id, struct ws_event_sta
     c->events.n++;
     *ret = e;
     return WS__ERROR__OK;
+}
+
+static void list_shared(struct ws_event_state *t)
+{
+    ws_list_remove(&t->of_context);
+    if (t->context)
+        ws_list_append(&t->context->shared_states, &t->of_context);
+}
+
+void ws_event_share(struct ws_server *s, struct ws_event_state *t)
+{
+    t->is_shared = true;
+    HASH_ADD(hh, s->shared_events, handle, sizeof(t->handle), t);
+    list_shared(t);
 }
 
 Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret)
@@ -104,6 +119,8 @@ Ws__Error ws_event_record(struct ws_client *c, const Ws__EventRecord *m, uint64_
         ws_record_unref(t->latest);
     t->latest = r;
     t->context = s->context;
+    if (WS_UNLIKELY(t->is_shared))
+        list_shared(t);
     *ret_queued = true;
     ws_stream_push(s, j);
     return WS__ERROR__OK;
@@ -145,38 +162,33 @@ void ws_event_destroy(struct ws_client *c, uint64_t id)
         event_free(c, e);
 }
 
-/* Others keep what was recorded on contexts of @c (@x: on this one), but it is nobody's any
- * more. */
-static void forget_shared(struct ws_server *s, const struct ws_client *c,
-                          const struct ws_context *x)
+bool ws_event_reset_one(struct ws_context *x, struct ws_event **at)
 {
-    struct ws_event_state *t, *next;
-    HASH_ITER (hh, s->shared_events, t, next)
-        if (t->context && (x ? t->context == x : t->context->client == c))
-            t->context = NULL;
+    struct ws_event *e = *at;
+    if (!e)
+        return false;
+    *at = e->hh.next;
+    if (e->state->context == x)
+        event_free(x->client, e);
+    return true;
 }
 
-void ws_events_forget_context(struct ws_client *c, struct ws_context *x)
+bool ws_event_forget_one_shared(struct ws_context *x)
 {
-    struct ws_event *e, *next;
-    HASH_ITER (hh, c->events.by_id, e, next)
-        if (e->state->context == x)
-            event_free(c, e);
-    forget_shared(c->server, c, x);
+    struct ws_list *n = ws_list_pop(&x->shared_states);
+    if (n)
+        ws_list_entry(n, struct ws_event_state, of_context)->context = NULL;
+    return n != NULL;
 }
 
 bool ws_events_free_one(struct ws_client *c)
 {
-    if (!c->events.by_id)
-        return false;
-    event_free(c, c->events.by_id);
-    return true;
-}
-
-void ws_events_free(struct ws_client *c)
-{
-    struct ws_event *e, *next;
-    HASH_ITER (hh, c->events.by_id, e, next)
-        event_free(c, e);
-    forget_shared(c->server, c, NULL);
+    if (c->events.by_id) {
+        event_free(c, c->events.by_id);
+        return true;
+    }
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (ws_event_forget_one_shared(&c->contexts[i]))
+            return true;
+    return false;
 }

@@ -20,13 +20,14 @@ void ws_record_finish(struct ws_record *r, uint64_t end_ns);
 void ws_record_unref(struct ws_record *r);
 /* The client is told with a reply when the record is done. */
 void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq);
-/* Nobody tells @c any more. */
-void ws_record_syncs_forget(struct ws_client *c);
+/* Of a client that is gone: one of those replies. Return: false: none is due. */
+bool ws_record_syncs_free_one(struct ws_client *c);
 
 struct ws_event_state { /* what an event remembers; more than one client may have it as an event */
     uint32_t n_refs;
     struct ws_record *latest;       /* NULL: never recorded */
     struct ws_context *context;     /* NULL: of a client that is gone, or never recorded */
+    struct ws_list of_context;      /* if is_shared: context->shared_states */
     uint8_t handle[WS_SHARE_BYTES]; /* if is_shared: in server->shared_events */
     bool is_shared;
     UT_hash_handle hh;
@@ -51,10 +52,16 @@ Ws__Error ws_event_wait(struct ws_client *c, const Ws__StreamWait *m, uint64_t s
 void ws_event_destroy(struct ws_client *c, uint64_t id);
 struct ws_event *ws_event_find(struct ws_client *c, uint64_t id);
 bool ws_event_done(const struct ws_event *e, uint64_t *ret_end_ns);
-void ws_events_forget_context(struct ws_client *c, struct ws_context *x);
+/* The event at *@at, which then goes on: frees it if it was recorded in the context last. Return:
+ * false: that was the end. */
+bool ws_event_reset_one(struct ws_context *x, struct ws_event **at);
+/* Others keep what was recorded in the context, but it is nobody's any more: forgets one event.
+ * Return: false: there is none. */
+bool ws_event_forget_one_shared(struct ws_context *x);
 /* Of a client that is gone: one of its events. Return: false: it has none. */
 bool ws_events_free_one(struct ws_client *c);
-void ws_events_free(struct ws_client *c);
+/* Others may find it by its handle from now on. */
+void ws_event_share(struct ws_server *s, struct ws_event_state *t);
 /* An event of the client's, made if need be. */
 Ws__Error ws_event_get(struct ws_client *c, uint64_t id, struct ws_event **ret);
 /* Makes the event of id @id stand for @state as well. */

@@ -28,6 +28,7 @@ struct ws_export {
     int fd; /* the reading end */
     struct ws_object *object;
     struct ws_client *client;   /* who counts it; NULL: gone */
+    struct ws_list of_client;   /* client->memory.exports */
     struct ws_account *account; /* of its user, charged with the descriptor */
     struct ws_list node;        /* object->exports */
     UT_hash_handle hh;
@@ -73,6 +74,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     e->client = c;
     e->account = ws_account_ref(c->who.account);
     c->memory.n_exports++;
+    ws_list_append(&c->memory.exports, &e->of_client);
     ws_list_append(&e->object->exports, &e->node);
     HASH_ADD(hh, s->memory.exports, key, sizeof(e->key), e);
     *ret_fd = fds[1];
@@ -105,6 +107,7 @@ void ws_export_closed(struct ws_export *e)
     ws_list_remove(&e->node);
     if (e->client)
         e->client->memory.n_exports--;
+    ws_list_remove(&e->of_client);
     ws_account_release(e->account, WS_RESOURCE_DESCRIPTORS, 1);
     ws_account_unref(e->account);
     free(e);
@@ -113,10 +116,9 @@ void ws_export_closed(struct ws_export *e)
 
 void ws_exports_forget(struct ws_client *c)
 {
-    struct ws_export *e, *next;
-    HASH_ITER (hh, c->server->memory.exports, e, next)
-        if (e->client == c)
-            e->client = NULL;
+    struct ws_list *n;
+    while ((n = ws_list_pop(&c->memory.exports)))
+        ws_list_entry(n, struct ws_export, of_client)->client = NULL;
 }
 
 void ws_exports_free(struct ws_server *s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Joins: one action after all work given before it. A mark goes into each busy stream; when the
- * last mark is reached the join is put on server->queues.reached, from where its action runs
+ * last mark is reached the join is put on client->joins.reached, from where its action runs
  * (scheduling/join_act.c). */
 #include "backend/client/join.h"
 
@@ -55,10 +55,11 @@ static bool mark_context(struct ws_join *join, struct ws_context *x)
 }
 
 /* Its action runs later: it may free a stream that is being looked at. */
-static void reached(struct ws_join *join)
+void ws_join_reached(struct ws_join *join)
 {
     ws_list_remove(&join->node);
-    ws_list_append(&join->client->server->queues.reached, &join->node);
+    ws_list_append(&join->client->joins.reached, &join->node);
+    ws_client_runs(join->client);
 }
 
 void ws_join_start(struct ws_join *join, struct ws_context *x)
@@ -69,14 +70,14 @@ void ws_join_start(struct ws_join *join, struct ws_context *x)
             if (!mark_context(join, &c->contexts[i]))
                 return; /* the client is dropped; the join goes with it */
     if (!join->n_left)
-        reached(join);
+        ws_join_reached(join);
 }
 
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns)
 {
     join->end_ns = WS_MAX(join->end_ns, end_ns);
     if (!--join->n_left)
-        reached(join);
+        ws_join_reached(join);
 }
 
 void ws_join_take_module(struct ws_join *join, struct ws_module *m)
@@ -91,34 +92,36 @@ void ws_join_take_allocation(struct ws_join *join, struct ws_allocation *a)
     ws_list_append(&join->allocations, &a->taken);
 }
 
-static void modules_let_go(struct ws_join *join)
+static bool module_let_go(struct ws_join *join)
 {
-    struct ws_list *n;
-    while ((n = ws_list_pop(&join->modules)))
+    struct ws_list *n = ws_list_pop(&join->modules);
+    if (n)
         ws_module_unref(ws_list_entry(n, struct ws_module, taken));
+    return n != NULL;
 }
 
-void ws_join_free_taken(struct ws_join *join)
+bool ws_join_free_one_taken(struct ws_join *join)
 {
-    struct ws_list *n;
-    modules_let_go(join);
-    while ((n = ws_list_pop(&join->allocations)))
+    if (module_let_go(join))
+        return true;
+    struct ws_list *n = ws_list_pop(&join->allocations);
+    if (n)
         ws_memory_free(ws_list_entry(n, struct ws_allocation, taken));
+    return n != NULL;
 }
 
-/* Allocations go with the client's memory. */
-static void free_list(struct ws_list *l)
+bool ws_joins_free_one(struct ws_client *c)
 {
-    struct ws_list *n;
-    while ((n = ws_list_pop(l))) {
-        struct ws_join *join = ws_list_entry(n, struct ws_join, node);
-        modules_let_go(join);
-        free(join);
-    }
-}
-
-void ws_joins_free(struct ws_client *c)
-{
-    free_list(&c->joins.open);
-    free_list(&c->joins.quiescing);
+    struct ws_list *const lists[] = {&c->joins.open, &c->joins.reached, &c->joins.quiescing};
+    struct ws_list *from = NULL;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(lists) && !from; i++)
+        from = ws_list_empty(lists[i]) ? NULL : lists[i];
+    if (!from)
+        return false;
+    struct ws_join *join = ws_list_entry(from->next, struct ws_join, node);
+    if (module_let_go(join)) /* allocations go with the client's memory */
+        return true;
+    ws_list_remove(&join->node);
+    free(join);
+    return true;
 }

@@ -22,12 +22,13 @@ enum ws_join_kind {
     WS_JOIN_RESET
 };
 struct ws_join {
-    /* client->joins.open, then server->queues.reached, then perhaps joins.quiescing */
+    /* client->joins.open, then joins.reached, then perhaps joins.quiescing */
     struct ws_list node;
     struct ws_client *client;
     enum ws_join_kind kind;
     uint64_t seq;
     bool replies;
+    bool acting; /* a chore acts (scheduling/join_act.c) */
     uint32_t n_left;
     struct ws_context *context; /* SYNC, RESET */
     uint64_t end_ns;
@@ -40,6 +41,7 @@ struct ws_join {
 
 struct ws_client_joins {
     struct ws_list open;
+    struct ws_list reached;   /* that are to act: ws_server_run_ready() */
     struct ws_list quiescing; /* joins that act once no device works for this client */
     struct ws_list held;      /* streams that wait for these */
 };
@@ -50,15 +52,19 @@ struct ws_join *ws_join_new(struct ws_client *c, enum ws_join_kind kind, uint64_
 /* Starts @join (taken): a mark in each busy stream of @x, or of all contexts if NULL. */
 void ws_join_start(struct ws_join *join, struct ws_context *x);
 /* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one
- * it is on server->queues.reached. */
+ * it is on client->joins.reached. */
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns);
+/* Puts it on client->joins.reached. */
+void ws_join_reached(struct ws_join *join);
 /* The module's id is free from now on, and the module goes with the join, or with the last launch
  * that uses it. */
 void ws_join_take_module(struct ws_join *join, struct ws_module *m);
 /* The client can no longer name the allocation, which goes with the join. */
 void ws_join_take_allocation(struct ws_join *join, struct ws_allocation *a);
-/* Lets go of what the join has taken. */
-void ws_join_free_taken(struct ws_join *join);
-void ws_joins_free(struct ws_client *c);
+/* Lets go of one thing that the join has taken. Return: false: it has no more. */
+bool ws_join_free_one_taken(struct ws_join *join);
+/* Of a client that is gone: one of its joins, or a thing that one has taken. Return: false: it has
+ * none. */
+bool ws_joins_free_one(struct ws_client *c);
 
 #endif

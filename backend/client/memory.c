@@ -30,6 +30,18 @@ void ws_memory_set_access(struct ws_allocation *a)
                (unsigned long long)a->va);
 }
 
+Ws__Error ws_memory_access(struct ws_allocation *a, const Ws__MemAccess *m)
+{
+    uint32_t bit = UINT32_C(1) << a->context->client->contexts[m->device].gpu->device->index;
+    if (!a->own_access || a->freeing || m->bytes > a->bytes ||
+        (a->context->index == m->device && !m->write))
+        return WS__ERROR__INVALID_VALUE;
+    a->more_readers = m->read ? a->more_readers | bit : a->more_readers & ~bit;
+    a->more_writers = m->write ? a->more_writers | bit : a->more_writers & ~bit;
+    ws_memory_set_access(a);
+    return WS__ERROR__OK;
+}
+
 /* Addresses for a->ref's object; @again: it has others. */
 static int choose_va(struct ws_allocation *a, bool again)
 {
@@ -140,9 +152,36 @@ struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va)
     return a;
 }
 
+void ws_memory_walk_begin(struct ws_client *c)
+{
+    c->memory.walk = c->memory.allocations;
+}
+
+struct ws_allocation *ws_memory_walk_next(struct ws_client *c)
+{
+    struct ws_allocation *a = c->memory.walk;
+    c->memory.walk = a ? a->hh.next : NULL;
+    return a;
+}
+
+bool ws_memory_walk_access(struct ws_client *c, const struct ws_context *x, uint64_t until_ns)
+{
+    struct ws_allocation *a;
+    unsigned n = 0;
+    while ((a = ws_memory_walk_next(c))) {
+        if (!x || a->context == x)
+            ws_memory_set_access(a);
+        if (ws_chore_stops(&n, until_ns))
+            return false;
+    }
+    return true;
+}
+
 void ws_memory_free(struct ws_allocation *a)
 {
     struct ws_client *c = a->context->client;
+    if (c->memory.walk == a)
+        (void)ws_memory_walk_next(c);
     int r = ws_space_unmap(c->memory.space, a->va);
     if (r)
         ws_log(WS_ERROR, "memory: unmap failed client=%u va=0x%llx r=%d", c->id,

@@ -9,6 +9,10 @@
 
 struct ws_handle;
 struct ws_reservation;
+struct ws_reservations { /* by address */
+    struct ws_reservation **v;
+    size_t n, cap;
+};
 struct ws_space;
 
 struct ws_allocation { /* an object mapped whole */
@@ -30,10 +34,12 @@ struct ws_client_memory {
     /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_va_extent heap;
     struct ws_allocation *allocations;
+    struct ws_allocation *walk;          /* the next one of ws_memory_walk_next() */
     struct ws_handle *handles;           /* vmm.h */
-    struct ws_reservation *reservations; /* vmm.h */
+    struct ws_reservations reservations; /* vmm.h */
     uint64_t reserved_bytes;
     uint32_t n_exports;
+    struct ws_list exports; /* ws_export.of_client */
 };
 
 enum { WS_MEMORY_INTERNAL = 1, WS_MEMORY_OWN_ACCESS = 2 };
@@ -44,6 +50,14 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
                            struct ws_allocation **ret);
 /* Who may use it now. */
 void ws_memory_set_access(struct ws_allocation *a);
+/* A MemAccess that names an allocation. */
+Ws__Error ws_memory_access(struct ws_allocation *a, const Ws__MemAccess *m);
+/* A walk over all allocations of a client, in parts. Allocations that come after its begin may be
+ * missed; there is one such walk at a time. */
+void ws_memory_walk_begin(struct ws_client *c);
+struct ws_allocation *ws_memory_walk_next(struct ws_client *c); /* NULL: that was the last */
+/* Sets the access of those of context @x, NULL: of all. Return: whether the walk has ended. */
+bool ws_memory_walk_access(struct ws_client *c, const struct ws_context *x, uint64_t until_ns);
 struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
@@ -56,7 +70,9 @@ void ws_memory_drop_heap(struct ws_context *x);
 
 /* share.c: what clients share by handles */
 Ws__Error ws_share(struct ws_client *c, const Ws__Share *m, Ws__Reply *ret);
+/* Notes it; then ws_memory_walk_access() for the context of @m->peer does it. */
 Ws__Error ws_peer_access(struct ws_client *c, const Ws__PeerAccess *m);
-void ws_peers_forget(struct ws_context *x); /* in both directions */
+/* In both directions. Return: whether allocations are to be told, of all contexts. */
+bool ws_peers_forget(struct ws_context *x);
 
 #endif

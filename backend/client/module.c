@@ -52,13 +52,14 @@ void ws_module_unref(struct ws_module *m)
         module_free(m);
 }
 
-void ws_modules_free(struct ws_client *c)
+bool ws_modules_free_one(struct ws_client *c)
 {
-    struct ws_module *m, *next;
-    HASH_ITER (hh, c->modules.by_id, m, next) {
-        ws_module_unlink(c, m);
-        ws_module_unref(m);
-    }
+    struct ws_module *m = c->modules.by_id;
+    if (!m)
+        return false;
+    ws_module_unlink(c, m);
+    ws_module_unref(m);
+    return true;
 }
 
 static bool has_address(const struct ws_ptx_var *v)
@@ -288,12 +289,9 @@ static bool is_loading(struct ws_client *c, uint64_t module)
     ws_list_for_each (n, &c->modules.loads)
         if (ws_list_entry(n, struct load, node)->module == module)
             return true;
-    for (uint32_t i = 0; i < c->n_contexts && c->modules.n_making; i++)
-        ws_list_for_each (n, &c->contexts[i].modules) {
-            const struct ws_module *m = ws_list_entry(n, struct ws_module, node);
-            if (m->making && m->id == module)
-                return true;
-        }
+    ws_list_for_each (n, &c->modules.making)
+        if (ws_list_entry(n, struct ws_module, taken)->id == module)
+            return true;
     return false;
 }
 
@@ -317,8 +315,7 @@ static void made(const struct ws_instance_made *made)
     struct ws_context *x = m->context;
     struct ws_client *c = x->client;
     bool was_reset = m->n_resets != x->n_resets;
-    m->making = false;
-    c->modules.n_making--;
+    ws_list_remove(&m->taken);
     m->instance = made->instance;
     if (m->instance && m->code->info->own_vars)
         ws_device_instance_vars(x->gpu->device, m->instance, m->var_va);
@@ -374,8 +371,7 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
         return;
     }
     m->n_resets = x->n_resets;
-    m->making = true;
-    c->modules.n_making++;
+    ws_list_append(&c->modules.making, &m->taken);
     ws_instance_make(m, m->var_va, false, seq, made);
 }
 

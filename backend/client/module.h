@@ -17,11 +17,11 @@ struct ws_module {
     uint64_t *var_va;
     struct ws_allocation *variables; /* NULL: none */
     bool launched;                   /* a kernel of it has been given */
-    bool making, placing; /* its instance is being made; another one is, for other places */
-    uint64_t n_resets;    /* of the context, when it was loaded */
+    bool placing;                    /* another instance is being made, for other places */
+    uint64_t n_resets;               /* of the context, when it was loaded */
     uint32_t n_refs;      /* its id, or the join that takes it away; launches that have not ended */
     struct ws_list node;  /* context->modules, as long as it is there */
-    struct ws_list taken; /* a join's modules */
+    struct ws_list taken; /* a join's modules, or client->modules.making */
     UT_hash_handle hh;
 };
 
@@ -29,8 +29,8 @@ struct ws_client_modules {
     struct ws_module *by_id, *last; /* last: that was found */
     struct ws_list uploads;         /* newest last */
     uint32_t n_uploads;
-    uint32_t n_making;    /* modules whose first instance is being made */
-    struct ws_list loads; /* ModuleLoads whose code is being made */
+    struct ws_list making; /* those whose first instance is being made: ws_module.taken */
+    struct ws_list loads;  /* ModuleLoads whose code is being made */
 };
 
 /* Has the module's code made, answers and retires the ModuleLoad. */
@@ -51,6 +51,7 @@ static inline struct ws_module *ws_module_ref(struct ws_module *m)
 }
 void ws_module_unref(struct ws_module *m); /* the last one frees it */
 Ws__Error ws_module_occupancy(struct ws_client *c, const Ws__Occupancy *m, uint32_t *ret_blocks);
-void ws_modules_free(struct ws_client *c);
+/* Of a client that is gone: one of its modules. Return: false: it has none. */
+bool ws_modules_free_one(struct ws_client *c);
 
 #endif

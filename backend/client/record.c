@@ -41,10 +41,12 @@ void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq)
     ws_list_append(&c->events.syncs, &y->of_client);
 }
 
-void ws_record_syncs_forget(struct ws_client *c)
+bool ws_record_syncs_free_one(struct ws_client *c)
 {
-    while (!ws_list_empty(&c->events.syncs))
-        sync_free(ws_list_entry(c->events.syncs.next, struct event_sync, of_client));
+    if (ws_list_empty(&c->events.syncs))
+        return false;
+    sync_free(ws_list_entry(c->events.syncs.next, struct event_sync, of_client));
+    return true;
 }
 
 void ws_record_unref(struct ws_record *r)

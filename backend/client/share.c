@@ -65,8 +65,7 @@ static Ws__Error event_export(struct ws_client *c, uint64_t id, Ws__Reply *ret)
     if (!t->is_shared) {
         if (getrandom(t->handle, sizeof(t->handle), 0) != sizeof(t->handle))
             return WS__ERROR__INTERNAL;
-        t->is_shared = true;
-        HASH_ADD(hh, c->server->shared_events, handle, sizeof(t->handle), t);
+        ws_event_share(c->server, t);
     }
     ret->data = (ProtobufCBinaryData){WS_SHARE_BYTES, t->handle};
     return WS__ERROR__OK;
@@ -98,24 +97,21 @@ Ws__Error ws_share(struct ws_client *c, const Ws__Share *m, Ws__Reply *ret)
 
 Ws__Error ws_peer_access(struct ws_client *c, const Ws__PeerAccess *m)
 {
-    struct ws_allocation *a, *next;
     if (m->device >= c->n_contexts || m->peer >= c->n_contexts || m->device == m->peer)
         return WS__ERROR__INVALID_DEVICE;
     uint32_t bit = UINT32_C(1) << m->peer, *peers = &c->contexts[m->device].peers;
     *peers = m->on ? *peers | bit : *peers & ~bit;
-    HASH_ITER (hh, c->memory.allocations, a, next)
-        if (a->context->index == m->peer)
-            ws_memory_set_access(a);
     return WS__ERROR__OK;
 }
 
-void ws_peers_forget(struct ws_context *x)
+bool ws_peers_forget(struct ws_context *x)
 {
     struct ws_client *c = x->client;
-    struct ws_allocation *a, *next;
+    uint32_t bit = UINT32_C(1) << x->index, any = x->peers;
     x->peers = 0;
-    for (uint32_t i = 0; i < c->n_contexts; i++)
-        c->contexts[i].peers &= ~(UINT32_C(1) << x->index);
-    HASH_ITER (hh, c->memory.allocations, a, next)
-        ws_memory_set_access(a);
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        any |= c->contexts[i].peers & bit;
+        c->contexts[i].peers &= ~bit;
+    }
+    return any;
 }

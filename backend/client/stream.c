@@ -47,9 +47,10 @@ int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gp
     ws_list_init(&x->streams);
     ws_list_init(&x->modules);
     ws_list_init(&x->epoch_waiters);
+    ws_list_init(&x->shared_states);
     ws_list_init(&x->gated_job.go);
-    ws_va_init(&x->va, &c->server->memory.va_pool);
-    ws_va_init(&x->move_va, &c->server->memory.va_pool);
+    ws_va_init(&x->va, &c->server->memory.va_pool, c);
+    ws_va_init(&x->move_va, &c->server->memory.va_pool, c);
     x->open = x->last = ws_alloc(sizeof(*x->open));
     if (!x->open)
         return ws_raise(-ENOMEM);
@@ -152,13 +153,20 @@ bool ws_stream_query_busy(const struct ws_stream *s)
     return s->legacy ? s->context->n_epoch_commands > 0 : ws_stream_busy(s);
 }
 
+void ws_client_runs(struct ws_client *c)
+{
+    if (ws_list_empty(&c->streams.runs))
+        ws_list_append(&c->server->queues.ready, &c->streams.runs);
+}
+
 void ws_stream_wake(struct ws_stream *s)
 {
+    struct ws_client *c = s->context->client;
     ws_list_remove(&s->blocked);
-    if (!s->ready_linked) {
-        s->ready_linked = true;
-        ws_list_append(&s->context->client->server->queues.ready, &s->ready);
-    }
+    if (!ws_list_empty(&s->ready))
+        return;
+    ws_list_append(&c->streams.ready, &s->ready);
+    ws_client_runs(c);
 }
 
 static void epoch_close(struct ws_context *x)
@@ -257,17 +265,41 @@ void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j)
     append(s, j);
 }
 
-void ws_stream_clear(struct ws_stream *s)
+void ws_stream_stop(struct ws_stream *s)
 {
-    ws_list_remove(
-        &s->blocked); /* before the commands: a WAIT may hold the last reference to its record */
+    ws_list_remove(&s->blocked);
     ws_list_remove(&s->ready);
-    while (s->head) {
+}
+
+/* The context's own stream is the first of the list, and stays. */
+static struct ws_stream *stream_to_free(struct ws_context *x)
+{
+    if (x->legacy.head)
+        return &x->legacy;
+    struct ws_list *last = x->streams.prev;
+    return last == &x->streams || last == &x->legacy.node
+               ? NULL
+               : ws_list_entry(last, struct ws_stream, node);
+}
+
+bool ws_streams_free_one(struct ws_client *c)
+{
+    for (uint32_t i = 0; i < c->n_contexts; i++) {
+        struct ws_stream *s = stream_to_free(&c->contexts[i]);
+        if (!s)
+            continue;
         struct ws_command *j = s->head;
-        s->head = j->next;
-        ws_command_free(j);
+        ws_stream_stop(s); /* a WAIT may hold the last reference to its record */
+        if (j) {
+            s->head = j->next;
+            s->tail = s->head ? s->tail : NULL;
+            ws_command_free(j);
+        } else {
+            ws_stream_let_go(s);
+        }
+        return true;
     }
-    s->tail = NULL;
+    return false;
 }
 
 void ws_stream_push_front(struct ws_stream *s, struct ws_command *j)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/client/stream.h - streams and contexts as queues: what stands in them, and in what
  * order it may start. What starts when is decided in scheduling/run.c; here streams are only
- * filled, and put on server->queues.ready when something they waited for has happened. Threads: the
- * loop. */
+ * filled, and put on client->streams.ready when something they waited for has happened. Threads:
+ * the loop. */
 #ifndef WS_BACKEND_CLIENT_STREAM_H
 #define WS_BACKEND_CLIENT_STREAM_H
 
@@ -29,10 +29,9 @@ struct ws_stream {
     struct ws_epoch *tail_epoch;    /* of the newest command; valid while the stream is busy */
     uint64_t end_ns;                /* of the newest finished command */
     bool legacy, non_blocking;
-    bool destroyed; /* has no id any more; freed when idle */
-    bool ready_linked;
+    bool destroyed;         /* has no id any more; freed when idle */
     struct ws_list blocked; /* in the list of what it waits for */
-    struct ws_list ready;   /* in server->queues.ready */
+    struct ws_list ready;   /* in client->streams.ready */
     struct ws_list node;    /* in context->streams */
     UT_hash_handle hh;
 };
@@ -58,7 +57,8 @@ struct ws_context { /* of a client on one of its devices */
     bool last_is_legacy;
     uint64_t n_epoch_commands;
     uint32_t peers; /* its devices whose memory this one may use, as the client numbers them */
-    struct ws_list epoch_waiters;            /* streams whose head is of a later epoch */
+    struct ws_list shared_states; /* of events that others have too: ws_event_state.of_context */
+    struct ws_list epoch_waiters; /* streams whose head is of a later epoch */
     uint64_t closed_end_ns, blocking_end_ns; /* latest end in closed epochs; in all */
     uint32_t n_moving;                       /* copies that move its memory to another GPU */
     struct ws_va va;      /* its allocations' addresses: real GPUs have no granule in common */
@@ -75,14 +75,19 @@ struct ws_context { /* of a client on one of its devices */
 struct ws_client_streams {
     struct ws_stream *by_id, *last; /* last: that was found */
     uint32_t n;
+    struct ws_list ready; /* those that may go on: ws_stream.ready */
+    struct ws_list runs;  /* server->queues.ready */
 };
-struct ws_server_queues {          /* what ws_server_run_ready() empties, and polling */
-    struct ws_list ready, reached; /* streams that may go on; joins whose marks are all reached */
-    struct ws_list waiting;        /* clients that wait, which the dispatcher is yet to be told */
-    struct ws_list gated_go;       /* contexts whose gated job is to be let go */
-    struct ws_list polling;        /* streams whose head waits for a value: ws_stream.blocked */
+struct ws_server_queues {    /* what ws_server_run_ready() empties, and polling */
+    struct ws_list ready;    /* clients with streams that may go on, or joins.reached */
+    struct ws_list waiting;  /* clients that wait, which the dispatcher is yet to be told */
+    struct ws_list gated_go; /* contexts whose gated job is to be let go */
+    struct ws_list polling;  /* streams whose head waits for a value: ws_stream.blocked */
+    struct ws_list chores;   /* clients whose chores have begun: ws_client_chores.waiting */
 };
 
+/* The client has something for ws_server_run_ready(). */
+void ws_client_runs(struct ws_client *c);
 WS_MUST_CHECK int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu,
                                   uint32_t index); /* 0, -ENOMEM */
 void ws_context_deinit(struct ws_context *x);
@@ -116,8 +121,11 @@ uint64_t ws_stream_ready_ns(const struct ws_command *j);
 /* The command is done: its epoch, and retirement. Frees @j. */
 void ws_stream_leave(struct ws_command *j);
 
-/* Frees what is queued, without running it. */
-void ws_stream_clear(struct ws_stream *s);
+/* Of a client that is gone: nothing wakes the stream any more. */
+void ws_stream_stop(struct ws_stream *s);
+/* Of a client that is gone, when no device works for it: frees a command, or an empty stream but
+ * the contexts' own. Return: false: there is none. */
+bool ws_streams_free_one(struct ws_client *c);
 void ws_stream_free(struct ws_stream *s); /* one that is not busy */
 /* Frees a stream that is not busy, or has it freed when it is idle. */
 void ws_stream_let_go(struct ws_stream *s);

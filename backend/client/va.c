@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "backend/accounts/account.h"
+#include "backend/client/user.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "protocol/protocol.h"
@@ -35,38 +37,41 @@ static uint32_t pool_search(const struct ws_va_pool *p, uint32_t from, uint32_t 
     return to;
 }
 
-static int pool_take(struct ws_va_pool *p, uint32_t want, struct ws_va_extent *ret)
+static int pool_take(const struct ws_va *v, uint32_t want, struct ws_va_extent *ret)
 {
+    struct ws_va_pool *p = v->pool;
+    uint64_t bytes = want * WS_VA_GRANULE_BYTES;
     uint32_t at = pool_search(p, p->hint, p->n, want);
     if (at == p->n)
         at = pool_search(p, 0, p->n, want);
-    if (at == p->n)
+    if (at == p->n || (v->client && ws_client_charge(v->client, WS_RESOURCE_ADDRESS_BYTES, bytes)))
         return ws_raise(-ENOMEM);
     memset(p->taken + at, 1, want);
     p->hint = at + want;
-    *ret =
-        (struct ws_va_extent){WS_VA_FIRST + at * WS_VA_GRANULE_BYTES, want * WS_VA_GRANULE_BYTES};
+    *ret = (struct ws_va_extent){WS_VA_FIRST + at * WS_VA_GRANULE_BYTES, bytes};
     return 0;
 }
 
-static void pool_give(struct ws_va_pool *p, const struct ws_va_extent *e)
+static void pool_give(const struct ws_va *v, const struct ws_va_extent *e)
 {
-    memset(p->taken + (e->va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES, 0,
+    if (v->client)
+        ws_client_release(v->client, WS_RESOURCE_ADDRESS_BYTES, e->bytes);
+    memset(v->pool->taken + (e->va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES, 0,
            e->bytes / WS_VA_GRANULE_BYTES);
 }
 
-void ws_va_init(struct ws_va *v, struct ws_va_pool *pool)
+void ws_va_init(struct ws_va *v, struct ws_va_pool *pool, struct ws_client *c)
 {
-    *v = (struct ws_va){.pool = pool};
+    *v = (struct ws_va){.pool = pool, .client = c};
 }
 
 void ws_va_deinit(struct ws_va *v)
 {
     for (size_t i = 0; i < v->n_runs; i++)
-        pool_give(v->pool, &v->runs[i]);
+        pool_give(v, &v->runs[i]);
     free(v->free);
     free(v->runs);
-    *v = (struct ws_va){.pool = v->pool};
+    ws_va_init(v, v->pool, v->client);
 }
 
 /* Index of the first free extent at or above @va. */
@@ -128,14 +133,14 @@ static int grow(struct ws_va *v, uint64_t need, uint64_t align)
         (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
     int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof(*v->runs));
     if (!r)
-        r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v->pool, (uint32_t)want, &run);
+        r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v, (uint32_t)want, &run);
     if (r)
         return ws_forward(r);
     v->runs[v->n_runs++] = run;
     r = insert(v, run.va + WS_VA_GAP_BYTES, run.bytes - WS_VA_GAP_BYTES);
     if (r) {
         v->n_runs--;
-        pool_give(v->pool, &run);
+        pool_give(v, &run);
         return ws_forward(r);
     }
     v->hint = lower_bound(v, run.va);
@@ -248,10 +253,10 @@ int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes, uint64_t *re
 
 int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
 {
-    ws_va_init(ret, v->pool);
+    ws_va_init(ret, v->pool, v->client);
     int r = ws_grow((void **)&ret->runs, &ret->cap_runs, v->n_runs, sizeof(*ret->runs));
     for (size_t i = 0; !r && i < v->n_runs; i++) {
-        r = pool_take(v->pool, (uint32_t)(v->runs[i].bytes / WS_VA_GRANULE_BYTES), &ret->runs[i]);
+        r = pool_take(v, (uint32_t)(v->runs[i].bytes / WS_VA_GRANULE_BYTES), &ret->runs[i]);
         ret->n_runs += !r;
     }
     if (r)

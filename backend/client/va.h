@@ -19,6 +19,8 @@ enum { WS_VA_ALIGN_BYTES = 512 };
  * programs rely on that. */
 enum { WS_VA_BIG_BYTES = 1 << 20, WS_VA_BIG_ALIGN_BYTES = 2 << 20 };
 
+struct ws_client;
+
 struct ws_va_pool {
     uint8_t *taken; /* [n] */
     uint32_t n, hint;
@@ -31,17 +33,19 @@ struct ws_va_extent {
 };
 struct ws_va { /* of one client */
     struct ws_va_pool *pool;
+    struct ws_client *client; /* whose user is charged with the granules; NULL: nobody */
     /* sorted by address, never adjacent unless in different granule runs */
     struct ws_va_extent *free;
     size_t n_free, cap_free, hint;
     struct ws_va_extent *runs; /* of granules */
     size_t n_runs, cap_runs;
 };
-void ws_va_init(struct ws_va *v, struct ws_va_pool *pool);
+void ws_va_init(struct ws_va *v, struct ws_va_pool *pool, struct ws_client *c);
 void ws_va_deinit(struct ws_va *v);
 /* @bytes: rounded up to WS_VA_ALIGN_BYTES. Addresses just freed are given out again as late as
  *   possible.
- * Return: 0, -ENOMEM (also when the range is used up), -EINVAL (0 or absurd). */
+ * Return: 0, -ENOMEM (also when the range is used up, or the user's share of it), -EINVAL (0 or
+ *   absurd). */
 WS_MUST_CHECK int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va);
 /* The same, at a multiple of @align, a power of two not below WS_VA_ALIGN_BYTES. */
 WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va);

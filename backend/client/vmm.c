@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 /* ---- handles ---- */
 
@@ -102,48 +103,78 @@ static bool reserve_anywhere(struct ws_client *c, uint64_t raw_bytes, uint64_t a
     return true;
 }
 
+/* Index of the first reservation above @va. */
+static size_t reservation_above(const struct ws_client *c, uint64_t va)
+{
+    const struct ws_reservations *t = &c->memory.reservations;
+    size_t lo = 0, n = t->n;
+    while (n) {
+        size_t half = n / 2;
+        if (t->v[lo + half]->va <= va) {
+            lo += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return lo;
+}
+
+static void reservation_free(struct ws_client *c, size_t i)
+{
+    struct ws_reservations *t = &c->memory.reservations;
+    struct ws_reservation *r = t->v[i];
+    memmove(t->v + i, t->v + i + 1, (t->n - i - 1) * sizeof(struct ws_reservation *));
+    t->n--;
+    c->memory.reserved_bytes -= r->raw_bytes;
+    ws_va_give(&c->memory.va, r->raw_va, r->raw_bytes);
+    ws_client_object_gone(c);
+    free(r->v);
+    free(r);
+}
+
 Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *ret_va)
 {
+    struct ws_reservations *t = &c->memory.reservations;
     uint64_t align = WS_MAX(m->alignment, WS_MEM_GRANULE_BYTES), raw_bytes;
     if (!m->bytes || m->bytes % WS_MEM_GRANULE_BYTES || align & (align - 1))
         return WS__ERROR__INVALID_VALUE;
     if (__builtin_add_overflow(m->bytes, align, &raw_bytes) || raw_bytes > WS_MAX_RESERVED_BYTES ||
         c->memory.reserved_bytes > WS_MAX_RESERVED_BYTES - raw_bytes ||
-        HASH_COUNT(c->memory.reservations) >= WS_MAX_RESERVATIONS)
+        t->n >= WS_MAX_RESERVATIONS || ws_client_object(c))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_reservation *r = ws_alloc(sizeof(*r));
-    if (!r || (!reserve_wanted(c, m, align, r) && !reserve_anywhere(c, raw_bytes, align, r))) {
+    if (!r || ws_grow((void **)&t->v, &t->cap, t->n + 1, sizeof(struct ws_reservation *)) ||
+        (!reserve_wanted(c, m, align, r) && !reserve_anywhere(c, raw_bytes, align, r))) {
+        ws_client_object_gone(c);
         free(r);
         return WS__ERROR__OUT_OF_MEMORY;
     }
     r->bytes = m->bytes;
     c->memory.reserved_bytes += r->raw_bytes;
-    HASH_ADD(hh, c->memory.reservations, va, sizeof(r->va), r);
+    size_t i = reservation_above(c, r->va);
+    memmove(t->v + i + 1, t->v + i, (t->n - i) * sizeof(struct ws_reservation *));
+    t->v[i] = r;
+    t->n++;
     *ret_va = r->va;
     return WS__ERROR__OK;
 }
 
 Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
 {
-    struct ws_reservation *r;
-    HASH_FIND(hh, c->memory.reservations, &va, sizeof(va), r);
-    if (!r || r->n)
+    size_t i = reservation_above(c, va);
+    const struct ws_reservation *r = i ? c->memory.reservations.v[i - 1] : NULL;
+    if (!r || r->va != va || r->n)
         return WS__ERROR__INVALID_VALUE;
-    ws_va_give(&c->memory.va, r->raw_va, r->raw_bytes);
-    c->memory.reserved_bytes -= r->raw_bytes;
-    HASH_DEL(c->memory.reservations, r);
-    free(r->v);
-    free(r);
+    reservation_free(c, i - 1);
     return WS__ERROR__OK;
 }
 
 static struct ws_reservation *reservation_of(struct ws_client *c, uint64_t va, uint64_t bytes)
 {
-    struct ws_reservation *r, *next;
-    HASH_ITER (hh, c->memory.reservations, r, next)
-        if (va - r->va < r->bytes && bytes <= r->bytes - (va - r->va))
-            return r;
-    return NULL;
+    size_t i = reservation_above(c, va);
+    struct ws_reservation *r = i ? c->memory.reservations.v[i - 1] : NULL;
+    return r && va - r->va < r->bytes && bytes <= r->bytes - (va - r->va) ? r : NULL;
 }
 
 /* Index of the first mapping at or above @va. */
@@ -198,34 +229,57 @@ Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m)
     return WS__ERROR__OK;
 }
 
-/* The run of mappings that is just [va, va + bytes): *ret_from, and how many in *ret_n. */
-static struct ws_reservation *run(struct ws_client *c, uint64_t va, uint64_t bytes,
-                                  size_t *ret_from, size_t *ret_n)
+/* Walks the range from range->at on, until @until_ns; what it meets is a run of whole mappings as
+ * long as *ret_error is OK. Return: whether it has come to the end, or to an error. */
+static bool walk(struct ws_client *c, struct ws_vmm_range *range, uint64_t until_ns,
+                 Ws__Error (*each)(struct ws_client *c, struct ws_vmapping *v, const void *arg),
+                 const void *arg, Ws__Error *ret_error)
 {
-    struct ws_reservation *r = bytes ? reservation_of(c, va, bytes) : NULL;
-    if (!r)
-        return NULL;
-    size_t i = *ret_from = lower(r, va);
-    for (; i < r->n && bytes; i++) {
-        const struct ws_vmapping *v = r->v[i];
-        if (v->va != va || v->bytes > bytes || v->unmapping)
-            return NULL;
-        va += v->bytes;
-        bytes -= v->bytes;
+    struct ws_reservation *r = range->bytes ? reservation_of(c, range->va, range->bytes) : NULL;
+    unsigned n = 0;
+    *ret_error = r ? WS__ERROR__OK : WS__ERROR__INVALID_VALUE;
+    for (size_t i = r ? lower(r, range->at) : 0; !*ret_error; i++) {
+        uint64_t left = range->bytes - (range->at - range->va);
+        if (!left)
+            return true;
+        struct ws_vmapping *v = i < r->n ? r->v[i] : NULL;
+        if (!v || v->va != range->at || v->bytes > left) {
+            *ret_error = WS__ERROR__INVALID_VALUE;
+            return true;
+        }
+        *ret_error = each(c, v, arg);
+        range->at += v->bytes;
+        if (ws_chore_stops(&n, until_ns) && !*ret_error)
+            return false;
     }
-    *ret_n = i - *ret_from;
-    return bytes ? NULL : r;
+    return true;
 }
 
-Ws__Error ws_vmm_unmap_begin(struct ws_client *c, uint64_t va, uint64_t bytes)
+static Ws__Error stays(struct ws_client *c, struct ws_vmapping *v, const void *arg)
 {
-    size_t from, n;
-    struct ws_reservation *r = run(c, va, bytes, &from, &n);
-    if (!r)
-        return WS__ERROR__INVALID_VALUE;
-    for (size_t i = from; i < from + n; i++)
-        r->v[i]->unmapping = true;
+    (void)c;
+    (void)arg;
+    return v->unmapping ? WS__ERROR__INVALID_VALUE : WS__ERROR__OK;
+}
+
+bool ws_vmm_check(struct ws_client *c, struct ws_vmm_range *range, uint64_t until_ns,
+                  Ws__Error *ret_error)
+{
+    return walk(c, range, until_ns, stays, NULL, ret_error);
+}
+
+static Ws__Error unmap_later(struct ws_client *c, struct ws_vmapping *v, const void *arg)
+{
+    (void)c;
+    (void)arg;
+    v->unmapping = true;
     return WS__ERROR__OK;
+}
+
+bool ws_vmm_unmap_begin(struct ws_client *c, struct ws_vmm_range *range, uint64_t until_ns)
+{
+    Ws__Error e;
+    return walk(c, range, until_ns, unmap_later, NULL, &e);
 }
 
 static void leave_space(struct ws_client *c, const struct ws_vmapping *v)
@@ -234,37 +288,41 @@ static void leave_space(struct ws_client *c, const struct ws_vmapping *v)
         ws_log(WS_ERROR, "vmm: unmap failed client=%u va=0x%llx", c->id, (unsigned long long)v->va);
 }
 
-/* Takes mappings away, from all that @r has, for which @gone says so. */
-static void remove_if(struct ws_client *c, struct ws_reservation *r,
-                      bool (*gone)(const struct ws_vmapping *v, const void *arg), const void *arg)
+/* Takes mappings out of @r, from the @i'th on, as long as @goes says that they go; but no more than
+ * REMOVE_MOST, for the rest moves up. Return: how many. */
+static size_t remove_some(struct ws_client *c, struct ws_reservation *r, size_t i,
+                          bool (*goes)(const struct ws_vmapping *v, const void *arg),
+                          const void *arg)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        struct ws_vmapping *v = r->v[i];
-        if (!gone(v, arg)) {
-            r->v[n++] = v;
-            continue;
-        }
+    enum { REMOVE_MOST = 64 };
+    size_t k = i;
+    for (; k < r->n && k - i < REMOVE_MOST && goes(r->v[k], arg); k++) {
+        struct ws_vmapping *v = r->v[k];
         leave_space(c, v);
         ws_object_ref_drop(&v->ref);
         ws_client_object_gone(c);
         free(v);
     }
-    r->n = n;
+    if (k > i)
+        memmove(r->v + i, r->v + k, (r->n - k) * sizeof(*r->v));
+    r->n -= k - i;
+    return k - i;
 }
 
 static bool in_range(const struct ws_vmapping *v, const void *arg)
 {
-    const struct ws_va_extent *e = arg;
+    const struct ws_vmm_range *e = arg;
     return v->unmapping && v->va - e->va < e->bytes;
 }
 
-void ws_vmm_unmap(struct ws_client *c, uint64_t va, uint64_t bytes)
+bool ws_vmm_unmap(struct ws_client *c, const struct ws_vmm_range *range, uint64_t until_ns)
 {
-    struct ws_va_extent e = {va, bytes};
-    struct ws_reservation *r = reservation_of(c, va, bytes); /* a reset may have been faster */
-    if (r)
-        remove_if(c, r, in_range, &e);
+    /* A reset may have been faster. */
+    struct ws_reservation *r = reservation_of(c, range->va, range->bytes);
+    while (r && remove_some(c, r, lower(r, range->va), in_range, range))
+        if (ws_clock_ns() >= until_ns)
+            return false;
+    return true;
 }
 
 /* ---- access ---- */
@@ -292,32 +350,22 @@ static uint32_t change(uint32_t mask, uint32_t bit, bool on)
     return on ? mask | bit : mask & ~bit;
 }
 
-Ws__Error ws_vmm_access(struct ws_client *c, const Ws__MemAccess *m)
+struct access {
+    uint32_t bit;
+    bool read, write;
+};
+
+static Ws__Error set_access(struct ws_client *c, struct ws_vmapping *v, const void *arg)
 {
-    if (m->device >= c->n_contexts)
-        return WS__ERROR__INVALID_DEVICE;
-    if (m->write && !m->read)
-        return WS__ERROR__INVALID_VALUE;
-    uint32_t bit = UINT32_C(1) << c->contexts[m->device].gpu->device->index;
-    struct ws_allocation *a = ws_memory_find(c, m->address);
-    if (a) {
-        if (!a->own_access || a->freeing || m->bytes > a->bytes ||
-            (a->context->index == m->device && !m->write))
-            return WS__ERROR__INVALID_VALUE;
-        a->more_readers = change(a->more_readers, bit, m->read);
-        a->more_writers = change(a->more_writers, bit, m->write);
-        ws_memory_set_access(a);
-        return WS__ERROR__OK;
-    }
-    size_t from, n;
-    struct ws_reservation *r = run(c, m->address, m->bytes, &from, &n);
-    if (!r)
-        return WS__ERROR__INVALID_VALUE;
-    Ws__Error e = WS__ERROR__OK;
-    for (size_t i = from; !e && i < from + n; i++)
-        e = mapping_access(c, r->v[i], change(r->v[i]->readers, bit, m->read),
-                           change(r->v[i]->writers, bit, m->write));
-    return e;
+    const struct access *a = arg;
+    return mapping_access(c, v, change(v->readers, a->bit, a->read),
+                          change(v->writers, a->bit, a->write));
+}
+
+bool ws_vmm_access(struct ws_client *c, struct ws_vmm_range *range, uint32_t bit, bool read,
+                   bool write, uint64_t until_ns, Ws__Error *ret_error)
+{
+    return walk(c, range, until_ns, set_access, &(struct access){bit, read, write}, ret_error);
 }
 
 /* ---- ends ---- */
@@ -327,38 +375,58 @@ static bool leaves_gpu(const struct ws_vmapping *v, const void *gpu)
     return v->unmapping && v->ref.object->gpu == gpu;
 }
 
-/* The addresses stay reserved: they are of no device. */
-void ws_vmm_reset_end(struct ws_context *x)
+/* The next mapping of any reservation that is not looked at. NULL: there is no more. */
+static struct ws_vmapping *next_mapping(const struct ws_client *c, struct ws_vmm_place *at)
 {
-    struct ws_reservation *r, *next;
-    HASH_ITER (hh, x->client->memory.reservations, r, next)
-        remove_if(x->client, r, leaves_gpu, x->gpu);
+    const struct ws_reservations *t = &c->memory.reservations;
+    while (at->reservation < t->n && at->mapping >= t->v[at->reservation]->n)
+        *at = (struct ws_vmm_place){.reservation = at->reservation + 1};
+    return at->reservation < t->n ? t->v[at->reservation]->v[at->mapping] : NULL;
 }
 
-void ws_vmm_reset_begin(struct ws_context *x)
+bool ws_vmm_reset_begin(struct ws_context *x, struct ws_vmm_place *at)
 {
     struct ws_client *c = x->client;
-    struct ws_reservation *r, *next;
-    struct ws_handle *h, *next_handle;
-    HASH_ITER (hh, c->memory.reservations, r, next)
-        for (size_t i = 0; i < r->n; i++)
-            r->v[i]->unmapping |= r->v[i]->ref.object->gpu == x->gpu;
-    HASH_ITER (hh, c->memory.handles, h, next_handle)
-        if (h->ref.object->gpu == x->gpu)
-            handle_free(c, h);
+    struct ws_vmapping *v = next_mapping(c, at);
+    if (v) {
+        at->mapping++;
+        v->unmapping |= v->ref.object->gpu == x->gpu;
+        return true;
+    }
+    if (!at->in_handles)
+        at->handle = c->memory.handles;
+    at->in_handles = true;
+    struct ws_handle *h = at->handle;
+    if (!h)
+        return false;
+    at->handle = h->hh.next;
+    if (h->ref.object->gpu == x->gpu)
+        handle_free(c, h);
+    return true;
+}
+
+/* The addresses stay reserved: they are of no device. */
+bool ws_vmm_reset_end(struct ws_context *x, struct ws_vmm_place *at)
+{
+    struct ws_client *c = x->client;
+    if (!next_mapping(c, at))
+        return false;
+    struct ws_reservation *r = c->memory.reservations.v[at->reservation];
+    if (!remove_some(c, r, at->mapping, leaves_gpu, x->gpu))
+        at->mapping++;
+    return true;
 }
 
 bool ws_vmm_free_one(struct ws_client *c)
 {
-    struct ws_reservation *r = c->memory.reservations;
+    const struct ws_reservations *t = &c->memory.reservations;
+    struct ws_reservation *r = t->n ? t->v[t->n - 1] : NULL;
     if (r && r->n) {
         struct ws_vmapping *m = r->v[--r->n];
         ws_object_ref_drop(&m->ref);
         free(m);
     } else if (r) {
-        HASH_DEL(c->memory.reservations, r);
-        free(r->v);
-        free(r);
+        reservation_free(c, t->n - 1);
     } else if (c->memory.handles) {
         handle_free(c, c->memory.handles);
     } else {

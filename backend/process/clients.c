@@ -55,23 +55,14 @@ static void refuse(struct ws_server *s, const struct ws_peer *peer, Ws__Error e,
     (void)ws_server_send(s, peer, &m); /* gone already: nothing to tell */
 }
 
-/* Whatever may need what free_one() frees. */
-static void stop_using_things(struct ws_client *c)
-{
-    ws_joins_free(c);
-    ws_module_loads_forget(c, NULL);
-    ws_modules_free(c);
-    ws_uploads_free(c);
-    for (uint32_t i = 0; i < c->n_contexts; i++)
-        ws_list_for_each (n, &c->contexts[i].streams)
-            ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
-    ws_record_syncs_forget(c);
-}
-
-/* One of the things of which a client may have very many. Return: false: none is left. */
+/* One of the things of which a client may have very many, those first that use others. Return:
+ * false: none is left. */
 static bool free_one(struct ws_client *c)
 {
     struct ws_allocation *a = c->memory.allocations;
+    if (ws_joins_free_one(c) || ws_modules_free_one(c) || ws_streams_free_one(c) ||
+        ws_record_syncs_free_one(c))
+        return true;
     if (ws_events_free_one(c) || ws_segments_free_one(c))
         return true;
     if (c->memory.space && ws_space_unmap_last(c->memory.space))
@@ -90,25 +81,19 @@ static void client_free(struct ws_client *c)
     ws_list_remove(&c->node);
     ws_list_remove(&c->out.dirty);
     ws_list_remove(&c->jobs.waiting);
+    ws_list_remove(&c->streams.runs);
     if (c->out.stuck_since_ns)
         c->server->out.n_congested--;
-    stop_using_things(c);
+    ws_module_loads_forget(c, NULL);
+    ws_uploads_free(c);
     while (free_one(c))
         ;
-    ws_events_free(c);
     free(c->out.reached);
     ws_space_free(c->memory.space);
     ws_exports_forget(c);
     ws_client_ring_free(c);
-    for (uint32_t i = 0; i < c->n_contexts; i++) {
-        struct ws_context *x = &c->contexts[i];
-        ws_list_for_each_safe (n, &x->streams) {
-            struct ws_stream *st = ws_list_entry(n, struct ws_stream, node);
-            if (!st->legacy)
-                ws_stream_let_go(st);
-        }
-        ws_context_deinit(x);
-    }
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        ws_context_deinit(&c->contexts[i]);
     ws_va_deinit(&c->memory.va);
     free(c->contexts);
     ws_client_out_free(c);
@@ -140,15 +125,21 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->node);
     ws_list_init(&c->leaving.node);
     ws_list_init(&c->out.dirty);
+    ws_chores_init(c);
+    ws_list_init(&c->memory.exports);
+    ws_list_init(&c->streams.ready);
+    ws_list_init(&c->streams.runs);
     ws_list_init(&c->joins.open);
+    ws_list_init(&c->joins.reached);
     ws_list_init(&c->joins.quiescing);
     ws_list_init(&c->joins.held);
     ws_list_init(&c->jobs.waiting);
     ws_list_init(&c->events.syncs);
     ws_list_init(&c->modules.uploads);
     ws_list_init(&c->modules.loads);
+    ws_list_init(&c->modules.making);
     ws_output_init(&c->output);
-    ws_va_init(&c->memory.va, &s->memory.va_pool);
+    ws_va_init(&c->memory.va, &s->memory.va_pool, c);
     c->contexts = ws_alloc_array(n, sizeof(*c->contexts));
     bool ok = c->contexts && !ws_space_new(&c->memory.space) &&
               getrandom(c->wire.token, sizeof(c->wire.token), 0) == sizeof(c->wire.token);
@@ -416,6 +407,7 @@ static void end(struct ws_client *c)
     if (c->wire.handoff)
         ws_handoff_close(s, c->wire.handoff);
     ws_list_remove(&c->jobs.waiting);
+    ws_list_remove(&c->streams.runs);
     ws_gated_forget(c);
     ws_dispatch_forget(c);
     ws_status_ended(c);
@@ -424,7 +416,7 @@ static void end(struct ws_client *c)
         if (c->n_in_flight)
             ws_device_cancel(x->gpu->device, c->memory.space);
         ws_list_for_each (n, &x->streams)
-            ws_stream_clear(ws_list_entry(n, struct ws_stream, node));
+            ws_stream_stop(ws_list_entry(n, struct ws_stream, node));
     }
 }
 
@@ -449,8 +441,6 @@ void ws_clients_settle(struct ws_server *s)
 static bool free_until(struct ws_client *c, uint64_t until_ns)
 {
     enum { CLOCK_EVERY = 16 };
-    if (!c->freeing)
-        stop_using_things(c);
     c->freeing = true;
     for (unsigned n = 1; free_one(c); n++)
         if (n % CLOCK_EVERY == 0 && ws_clock_ns() >= until_ns)

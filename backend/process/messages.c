@@ -237,11 +237,16 @@ static uint64_t turn_left_ns(const struct ws_server *s, const struct ws_sender *
     return used < slice ? slice - used : 0;
 }
 
+static bool has_chores(const struct ws_client *c)
+{
+    return c && !ws_list_empty(&c->chores.list);
+}
+
 /* How long a message that comes now may be handled at once; 0: not at all. */
 static uint64_t fresh_ns(const struct ws_server *s, const struct ws_sender *v)
 {
     const struct ws_server_messages *t = &s->messages;
-    if (ws_sender_waits(v) || t->turn_ns / SLICES_A_TURN >= t->slice_ns)
+    if (ws_sender_waits(v) || has_chores(v->client) || t->turn_ns / SLICES_A_TURN >= t->slice_ns)
         return 0;
     return turn_left_ns(s, v);
 }
@@ -289,6 +294,11 @@ static void go_on(struct ws_server *s, struct ws_sender *v, uint64_t until_ns)
 {
     struct ws_client *c = v->client;
     while (!c || !c->dropped) {
+        if (c && !ws_chores_go_on(c, until_ns)) {
+            charge(s, v);
+            wait_for_turn(s, v);
+            return;
+        }
         struct held_message *g = first_held(v);
         if (!c || (g && g->h.begun) || !ring_message(c, until_ns)) {
             if (!g)
@@ -328,6 +338,7 @@ void ws_messages_deinit(struct ws_server *s)
 
 void ws_messages_forget(struct ws_client *c)
 {
+    ws_chores_forget(c);
     forget(&c->sender);
 }
 
@@ -335,7 +346,7 @@ bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer)
 {
     const struct ws_client *c = ws_client_find(s, peer);
     if (c)
-        return !ws_sender_waits(&c->sender) && turn_left_ns(s, &c->sender);
+        return !ws_sender_waits(&c->sender) && !has_chores(c) && turn_left_ns(s, &c->sender);
     ws_list_for_each (n, &s->messages.strangers.held)
         if (ws_list_entry(n, struct held_message, node)->peer.id == peer->id)
             return false;
@@ -416,6 +427,9 @@ bool ws_messages_turn(struct ws_server *s)
 {
     struct ws_server_messages *t = &s->messages;
     struct ws_sender *v;
+    struct ws_client *c;
+    while ((c = ws_chores_next(s)))
+        wait_for_turn(s, &c->sender);
     if (WS_LIKELY(ws_list_empty(&t->waiting)))
         return false;
     t->now_ns = ws_clock_ns();
@@ -425,7 +439,7 @@ bool ws_messages_turn(struct ws_server *s)
         go_on(s, v, t->now_ns + t->slice_ns);
         ws_clients_settle(s);
     } while (!ws_list_empty(&t->waiting) && (t->now_ns - begun_ns) / SLICES_A_TURN < t->slice_ns);
-    return !ws_list_empty(&t->waiting);
+    return !ws_list_empty(&t->waiting) || !ws_list_empty(&s->queues.chores);
 }
 
 void ws_messages_turn_ends(struct ws_server *s)

@@ -108,8 +108,8 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_messages_init(s);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
-    ws_list_init(&s->queues.reached);
     ws_list_init(&s->queues.polling);
+    ws_list_init(&s->queues.chores);
     ws_list_init(&s->queues.waiting);
     ws_list_init(&s->queues.gated_go);
     ws_list_init(&s->handoff.conns);
@@ -293,6 +293,7 @@ int ws_server_turn(struct ws_server *s)
         poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));
     poll_ms = ws_timeout_sooner(poll_ms, ws_uploads_turn(s));
     int trace_ms = ws_tracing_turn(s);
+    more |= !ws_list_empty(&s->queues.ready);
     return more ? 0
                 : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
                                     ws_timeout_sooner(log_ms, trace_ms));

@@ -29,6 +29,48 @@ static void join_end(struct ws_join *join, Ws__Error e)
     free(join);
 }
 
+/* ---- actions that may be long ---- */
+
+struct act_chore {
+    struct ws_chore chore;
+    struct ws_join *join;
+    struct ws_reset_end reset;
+};
+
+static bool reset_go_on(struct ws_client *c, struct ws_chore *h, uint64_t until_ns)
+{
+    struct act_chore *w = WS_CONTAINER_OF(h, struct act_chore, chore);
+    if (!ws_context_reset_end(w->join, &w->reset, until_ns))
+        return false;
+    join_end(w->join, c->errors.sticky);
+    ws_client_quiesce(c);
+    return true;
+}
+
+static bool unmap_go_on(struct ws_client *c, struct ws_chore *h, uint64_t until_ns)
+{
+    struct ws_join *join = WS_CONTAINER_OF(h, struct act_chore, chore)->join;
+    struct ws_vmm_range range = {.va = join->address, .bytes = join->bytes};
+    if (!ws_vmm_unmap(c, &range, until_ns))
+        return false;
+    join_end(join, c->errors.sticky);
+    return true;
+}
+
+/* @join: on one of the client's lists, from which its end takes it if the client goes first. */
+static void act_in_parts(struct ws_join *join,
+                         bool (*go_on)(struct ws_client *c, struct ws_chore *h, uint64_t until_ns))
+{
+    struct act_chore *w = ws_chore_new(join->client, sizeof(*w), go_on);
+    join->acting = true;
+    if (!w)
+        return;
+    w->join = join;
+    ws_chore_begin(join->client, &w->chore);
+}
+
+/* ---- all actions ---- */
+
 static void act(struct ws_join *join)
 {
     struct ws_client *c = join->client;
@@ -39,7 +81,8 @@ static void act(struct ws_join *join)
         return;
     case WS_JOIN_FREE:
     case WS_JOIN_UNLOAD:
-        ws_join_free_taken(join);
+        while (ws_join_free_one_taken(join))
+            ;
         break;
     case WS_JOIN_HOST_UNMAP:
         c->segments.n_unmapping--;
@@ -54,22 +97,31 @@ static void act(struct ws_join *join)
         join->replies = false; /* done */
         break;
     case WS_JOIN_UNMAP:
-        ws_vmm_unmap(c, join->address, join->bytes);
-        break;
+        ws_list_append(&c->joins.open, &join->node);
+        act_in_parts(join, unmap_go_on);
+        return;
     case WS_JOIN_RESET:
-        ws_context_reset_end(join->context, join);
-        break;
+        act_in_parts(join, reset_go_on);
+        return;
     }
     join_end(join, c->errors.sticky);
 }
 
 void ws_client_quiesce(struct ws_client *c)
 {
-    struct ws_list *n;
     if (c->n_in_flight)
         return;
-    while ((n = ws_list_pop(&c->joins.quiescing)))
-        act(ws_list_entry(n, struct ws_join, node));
+    while (!ws_list_empty(&c->joins.quiescing)) {
+        struct ws_join *join = ws_list_entry(c->joins.quiescing.next, struct ws_join, node);
+        if (join->acting)
+            return; /* its end comes here again */
+        if (join->kind == WS_JOIN_RESET) {
+            act(join);
+            return;
+        }
+        ws_list_remove(&join->node);
+        act(join);
+    }
     while (!ws_list_empty(&c->joins.held))
         ws_stream_wake(ws_list_entry(c->joins.held.next, struct ws_stream, blocked));
 }

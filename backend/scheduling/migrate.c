@@ -122,7 +122,7 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 static bool may_leave(const struct ws_context *x)
 {
     const struct ws_client *c = x->client;
-    if (c->memory.handles || c->memory.reservations)
+    if (c->memory.handles || c->memory.reservations.n)
         return false;
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {

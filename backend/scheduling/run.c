@@ -3,9 +3,9 @@
  * stands at their heads, as far as it may start (client/stream.c says what holds a head back;
  * with a policy, the dispatcher has a say as well).
  *
- * Nothing here recurses over streams: whoever makes a stream able to go on puts it on
- * server->queues.ready (ws_stream_wake()), and the loop in ws_server_run_ready() goes on until
- * that list is empty. */
+ * Nothing here recurses over streams: whoever makes a stream able to go on puts it on its client's
+ * list, and the client on server->queues.ready (ws_stream_wake()). The loop in
+ * ws_server_run_ready() takes a stream of one client after the other. */
 #include "backend/scheduling/run.h"
 
 #include "backend/backend.h"
@@ -144,53 +144,78 @@ static void command_start(struct ws_stream *s, struct ws_command *j)
     ws_stream_leave(j);
 }
 
-/* Starts what may start. The stream may be gone on return. */
-static void pump(struct ws_stream *s)
+/* Commands of a stream until it is another's turn, and of all until the call ends. */
+enum { PUMP_MOST = 64, RUN_MOST = 1024 };
+
+/* Starts what may start. The stream may be gone on return. Return: how many commands. */
+static unsigned pump(struct ws_stream *s)
 {
     struct ws_client *c = s->context->client;
+    unsigned n = 0;
     ws_list_remove(&s->blocked);
     while (s->head && !s->running && !c->dropped) {
         struct ws_command *j = s->head;
+        if (n == PUMP_MOST) {
+            ws_stream_wake(s);
+            return n;
+        }
         if (j->epoch && j->epoch != s->context->open) {
             ws_list_append(&s->context->epoch_waiters, &s->blocked);
-            return;
+            return n;
         }
         if (j->kind == WS_COMMAND_WAIT && !j->record->done) {
             ws_list_append(&j->record->streams, &s->blocked);
-            return;
+            return n;
         }
         if (j->kind == WS_COMMAND_HOST_FUNCTION && !ws_host_function_pass(j))
-            return;
+            return n;
         if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
             ws_list_append(&c->server->queues.polling, &s->blocked);
-            return;
+            return n;
         }
         if (j->kind == WS_COMMAND_OP &&
             WS_UNLIKELY(!ws_list_empty(&c->joins.quiescing) || ws_context_resetting(j))) {
             ws_list_append(&c->joins.held, &s->blocked);
-            return;
+            return n;
         }
         if (c->server->dispatch && j->kind == WS_COMMAND_OP && !ws_dispatch_pass(s, j))
-            return;
+            return n;
         ws_stream_pop(s);
         command_start(s, j);
+        n++;
     }
     if (s->destroyed && !ws_stream_busy(s))
         ws_stream_free(s);
+    return n;
+}
+
+/* A stream and a join of a client. Return: how many commands that were, or would be by the time it
+ * takes. */
+static unsigned run_some(struct ws_client *c)
+{
+    unsigned n = 1;
+    if (c->dropped)
+        return n;
+    struct ws_list *st = ws_list_pop(&c->streams.ready);
+    if (st)
+        n += pump(ws_list_entry(st, struct ws_stream, ready));
+    struct ws_list *join = c->dropped ? NULL : ws_list_pop(&c->joins.reached);
+    if (join)
+        ws_join_finish(ws_list_entry(join, struct ws_join, node));
+    if (!c->dropped && !(ws_list_empty(&c->streams.ready) && ws_list_empty(&c->joins.reached)))
+        ws_client_runs(c);
+    return n;
 }
 
 void ws_server_run_ready(struct ws_server *s)
 {
     struct ws_list *n;
-    for (;;) {
+    unsigned n_run = 0;
+    while (n_run < RUN_MOST) {
         if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
             ws_dispatch_waiting(s);
         } else if ((n = ws_list_pop(&s->queues.ready))) {
-            struct ws_stream *st = ws_list_entry(n, struct ws_stream, ready);
-            st->ready_linked = false;
-            pump(st);
-        } else if ((n = ws_list_pop(&s->queues.reached))) {
-            ws_join_finish(ws_list_entry(n, struct ws_join, node));
+            n_run += run_some(ws_list_entry(n, struct ws_client, streams.runs));
         } else if ((n = ws_list_pop(&s->queues.gated_go))) {
             ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
         } else {

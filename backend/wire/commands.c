@@ -30,7 +30,7 @@
 
 enum { ARENA_KEEP_BYTES = 256 << 10 };
 /* The clock is read when the commands since together have CLOCK_WEIGHT: a launch takes less time
- * than another one. */
+ * than another one, and those that may concern many things of the client take the most. */
 enum { LAUNCH_WEIGHT = 1, OTHER_WEIGHT = 4, CLOCK_WEIGHT = 16 };
 
 static const char *const error_texts[] = {
@@ -100,8 +100,7 @@ static void do_reset(const struct call *k, uint32_t device)
     if (!j)
         return;
     j->context = x;
-    ws_join_start(j, NULL); /* other devices' kernels may use its memory */
-    ws_context_reset_begin(x, j);
+    ws_context_reset_begin(j);
 }
 
 static void do_sync_stream(const struct call *k, uint64_t id)
@@ -209,19 +208,119 @@ static void do_mem_free(const struct call *k, uint64_t va, bool replies)
     ws_join_start(j, NULL); /* other devices' kernels may use it too */
 }
 
+/* ---- commands about ranges of mappings ---- */
+
+/* One that concerns a range of mappings: first all of it is checked. */
+struct range_command {
+    struct ws_chore chore;
+    struct ws_vmm_range range;
+    uint64_t seq;
+    bool checked;
+    uint32_t bit; /* of MemAccess; 0: MemUnmap */
+    bool read, write;
+};
+
+static void unmap_later(struct ws_client *c, const struct range_command *w)
+{
+    struct ws_join *j = ws_join_new(c, WS_JOIN_UNMAP, w->seq, true);
+    if (!j)
+        return;
+    j->address = w->range.va;
+    j->bytes = w->range.bytes;
+    ws_join_start(j, NULL);
+}
+
+static bool range_go_on(struct ws_client *c, struct ws_chore *h, uint64_t until_ns)
+{
+    struct range_command *w = WS_CONTAINER_OF(h, struct range_command, chore);
+    struct call k = {.c = c, .seq = w->seq};
+    Ws__Error e = WS__ERROR__OK;
+    if (!w->checked) {
+        if (!ws_vmm_check(c, &w->range, until_ns, &e))
+            return false;
+        w->checked = true;
+        w->range.at = w->range.va;
+    }
+    if (!e && !(w->bit ? ws_vmm_access(c, &w->range, w->bit, w->read, w->write, until_ns, &e)
+                       : ws_vmm_unmap_begin(c, &w->range, until_ns)))
+        return false;
+    if (e || w->bit)
+        reply(&k, e);
+    else
+        unmap_later(c, w);
+    return true;
+}
+
+static void range_begin(const struct call *k, const struct range_command *model)
+{
+    struct range_command *w = ws_chore_new(k->c, sizeof(*w), range_go_on);
+    if (!w)
+        return;
+    w->range = model->range;
+    w->range.at = w->range.va;
+    w->seq = k->seq;
+    w->bit = model->bit;
+    w->read = model->read;
+    w->write = model->write;
+    ws_chore_begin(k->c, &w->chore);
+}
+
 static void do_mem_unmap(const struct call *k, const Ws__MemUnmap *m)
 {
-    Ws__Error e = ws_vmm_unmap_begin(k->c, m->address, m->bytes);
+    range_begin(k, &(struct range_command){.range = {.va = m->address, .bytes = m->bytes}});
+}
+
+static void do_mem_access(const struct call *k, const Ws__MemAccess *m)
+{
+    struct ws_context *x = context(k, m->device);
+    struct ws_allocation *a = ws_memory_find(k->c, m->address);
+    if (!x)
+        reply(k, WS__ERROR__INVALID_DEVICE);
+    else if (m->write && !m->read)
+        reply(k, WS__ERROR__INVALID_VALUE);
+    else if (a)
+        reply(k, ws_memory_access(a, m));
+    else
+        range_begin(k, &(struct range_command){.range = {.va = m->address, .bytes = m->bytes},
+                                               .bit = UINT32_C(1) << x->gpu->device->index,
+                                               .read = m->read,
+                                               .write = m->write});
+}
+
+/* ---- peers ---- */
+
+struct peer_command {
+    struct ws_chore chore;
+    uint32_t peer;
+    uint64_t seq;
+    bool begun;
+};
+
+static bool peer_go_on(struct ws_client *c, struct ws_chore *h, uint64_t until_ns)
+{
+    struct peer_command *w = WS_CONTAINER_OF(h, struct peer_command, chore);
+    if (!w->begun)
+        ws_memory_walk_begin(c);
+    w->begun = true;
+    if (!ws_memory_walk_access(c, &c->contexts[w->peer], until_ns))
+        return false;
+    reply(&(struct call){.c = c, .seq = w->seq}, WS__ERROR__OK);
+    return true;
+}
+
+static void do_peer_access(const struct call *k, const Ws__PeerAccess *m)
+{
+    Ws__Error e = ws_peer_access(k->c, m);
     if (e) {
         reply(k, e);
         return;
     }
-    struct ws_join *j = ws_join_new(k->c, WS_JOIN_UNMAP, k->seq, true);
-    if (!j)
+    struct peer_command *w = ws_chore_new(k->c, sizeof(*w), peer_go_on);
+    if (!w)
         return;
-    j->address = m->address;
-    j->bytes = m->bytes;
-    ws_join_start(j, NULL);
+    w->peer = m->peer;
+    w->seq = k->seq;
+    ws_chore_begin(k->c, &w->chore);
 }
 
 static void do_va_reserve(const struct call *k, const Ws__VaReserve *m)
@@ -265,13 +364,13 @@ static bool memory_command(const struct call *k, const Ws__Command *m)
         do_mem_unmap(k, m->mem_unmap);
         return true;
     case WS__COMMAND__C_MEM_ACCESS:
-        reply(k, ws_vmm_access(k->c, m->mem_access));
+        do_mem_access(k, m->mem_access);
         return true;
     case WS__COMMAND__C_SHARE:
         do_share(k, m->share);
         return true;
     case WS__COMMAND__C_PEER_ACCESS:
-        reply(k, ws_peer_access(k->c, m->peer_access));
+        do_peer_access(k, m->peer_access);
         return true;
     default:
         return false;
@@ -630,6 +729,32 @@ static bool do_image(const struct call *k, const Ws__ModuleImage *m)
     return !left;
 }
 
+/* All streams, or tables of which a client can make large ones. */
+static bool may_concern_many(const Ws__Command *m)
+{
+    switch (m->c_case) {
+    case WS__COMMAND__C_SYNC:
+        return m->sync->what_case == WS__SYNC__WHAT_DEVICE;
+    case WS__COMMAND__C_MEM_ALLOC:
+    case WS__COMMAND__C_MEM_FREE:
+    case WS__COMMAND__C_MEM_FREE_ASYNC:
+    case WS__COMMAND__C_HOST_UNMAP:
+    case WS__COMMAND__C_MODULE_LOAD:
+    case WS__COMMAND__C_MODULE_UNLOAD:
+    case WS__COMMAND__C_MEM_MAP:
+    case WS__COMMAND__C_MEM_UNMAP:
+    case WS__COMMAND__C_MEM_ACCESS:
+    case WS__COMMAND__C_MEM_RELEASE:
+    case WS__COMMAND__C_VA_RESERVE:
+    case WS__COMMAND__C_VA_FREE:
+    case WS__COMMAND__C_SHARE:
+    case WS__COMMAND__C_JOB_END:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Return: its weight; 0: it is to be carried on. */
 static unsigned command(const struct call *k, struct ws_bytes bytes)
 {
@@ -644,6 +769,8 @@ static unsigned command(const struct call *k, struct ws_bytes bytes)
         weight = do_image(k, &image) ? CLOCK_WEIGHT : 0;
     } else {
         Ws__Command *m = ws_decode_command(bytes, &s->arena);
+        if (m && may_concern_many(m))
+            weight = CLOCK_WEIGHT;
         if (!m || !any_command(k, m))
             ws_client_drop(k->c, WS__ERROR__MALFORMED, "command %llu can't be read",
                            (unsigned long long)k->seq);
@@ -700,6 +827,8 @@ bool ws_commands_go_on(struct ws_client *c, const struct ws_client_message *m,
         weight += more;
         place->pos = pos;
         place->seq = ++k.seq;
+        if (WS_UNLIKELY(!ws_list_empty(&c->chores.list)))
+            return c->dropped || k.seq - m->first_seq == m->n_commands;
         if (weight < CLOCK_WEIGHT || k.seq - m->first_seq == m->n_commands)
             continue;
         if (ws_clock_ns() >= until_ns)

@@ -46,7 +46,7 @@ struct attack {
     bool clock_jumps;    /* the daemon's time of day is ahead by what %DIR%/clock says */
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
-    attacks_host[], attacks_work[]; /* each up to a row without a name */
+    attacks_host[], attacks_work[], attacks_walk[]; /* each up to a row without a name */
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);

@@ -45,7 +45,8 @@ enum {
 };
 
 static const struct attack *const families[] = {attacks_connect, attacks_message, attacks_code,
-                                                attacks_share,   attacks_host,    attacks_work};
+                                                attacks_share,   attacks_host,    attacks_work,
+                                                attacks_walk};
 static const char *place;
 static bool quick; /* -q */
 

@@ -297,6 +297,9 @@ static Ws__Command command(Ws__Command__CCase which, const void *sub)
     case WS__COMMAND__C_MODULE_UNLOAD:
     case WS__COMMAND__C_MEM_RELEASE:
     case WS__COMMAND__C_MEM_FREE_ASYNC:
+    case WS__COMMAND__C_HOST_FUNCTION_DONE:
+    case WS__COMMAND__C_HOST_UNMAP:
+    case WS__COMMAND__C_VA_FREE:
         c.stream_destroy = *(const uint64_t *)sub;
         break;
     case WS__COMMAND__C_OUTPUT:
@@ -337,7 +340,9 @@ int raw_send(struct raw *r)
     return e;
 }
 
-int raw_wait(struct raw *r, uint64_t seq, uint64_t *ret_value)
+/* Calls @take with the reply. Return: its error, or -1. */
+static int wait_for(struct raw *r, uint64_t seq, void (*take)(void *arg, const Ws__Reply *a),
+                    void *arg)
 {
     Ws__ServerMessage *a;
     int e = -2;
@@ -348,12 +353,37 @@ int raw_wait(struct raw *r, uint64_t seq, uint64_t *ret_value)
             if (a->replies[i]->seq != seq)
                 continue;
             e = (int)a->replies[i]->error;
-            if (ret_value)
-                *ret_value = a->replies[i]->value;
+            take(arg, a->replies[i]);
         }
         ws__server_message__free_unpacked(a, NULL);
     }
     return e == -2 ? -1 : e;
+}
+
+static void take_value(void *arg, const Ws__Reply *a)
+{
+    if (arg)
+        *(uint64_t *)arg = a->value;
+}
+
+int raw_wait(struct raw *r, uint64_t seq, uint64_t *ret_value)
+{
+    return wait_for(r, seq, take_value, ret_value);
+}
+
+static void take_data(void *arg, const Ws__Reply *a)
+{
+    ProtobufCBinaryData *d = arg;
+    if (a->data.len == d->len)
+        memcpy(d->data, a->data.data, d->len);
+    else
+        d->len = 0;
+}
+
+bool raw_wait_data(struct raw *r, uint64_t seq, uint8_t *ret, size_t n)
+{
+    ProtobufCBinaryData d = {n, ret};
+    return !wait_for(r, seq, take_data, &d) && d.len == n;
 }
 
 int raw_call(struct raw *r, Ws__Command__CCase which, const void *sub, uint64_t *ret_value)

@@ -62,6 +62,8 @@ uint64_t raw_put(struct raw *r, Ws__Command__CCase which, const void *sub);
 int raw_send(struct raw *r);
 /* Waits for the reply. Return: its error, or -1. @ret_value may be NULL. */
 int raw_wait(struct raw *r, uint64_t seq, uint64_t *ret_value);
+/* The same for a reply with @n bytes of data. Return: whether there were so many. */
+bool raw_wait_data(struct raw *r, uint64_t seq, uint8_t *ret, size_t n);
 int raw_call(struct raw *r, Ws__Command__CCase which, const void *sub, uint64_t *ret_value);
 /* Loads an image as @module of device 0, uploading it if need be. raw_load_begin() does not wait.
  * Return: Ws__Error, or -1. */

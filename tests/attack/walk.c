@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/attack/walk.c - attacks by single commands that concern very many things of the client, at
+ * each of which the daemon has to look: row 7. And the numbers of such things: row 10. */
+#include <stdio.h>
+
+#include "tests/attack/attack.h"
+
+enum { BATCH = 1000, GRANULE = WS_MEM_GRANULE_BYTES };
+
+/* Sends what was put, and waits for the last reply. */
+static int flush(struct raw *r, uint64_t seq)
+{
+    return raw_send(r) ? -1 : raw_wait(r, seq, NULL);
+}
+
+static void complain(const char *attack, int e)
+{
+    if (e > 0)
+        fprintf(stderr, "%s: error %d\n", attack, e);
+}
+
+/* Allocations and events by the ten thousand, which one command then takes away. */
+static const char *reset(const struct target *t, unsigned copy)
+{
+    enum { ALLOCATIONS = 150000, EVENTS = 60000 };
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__EventRecord event = WS__EVENT_RECORD__INIT;
+    Ws__Reset all = WS__RESET__INIT;
+    struct raw r;
+    (void)copy;
+    alloc.bytes = 4096;
+    event.stream = WS_STREAM_DEFAULT_0;
+    while (attack_goes_on(t) && attack_open(&r, t)) {
+        int e = 0;
+        for (unsigned i = 0; attack_goes_on(t) && !e && i < ALLOCATIONS; i++) {
+            event.event = i + 1;
+            if (i < EVENTS)
+                raw_put(&r, WS__COMMAND__C_EVENT_RECORD, &event);
+            uint64_t seq = raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
+            if (i % BATCH == BATCH - 1)
+                e = flush(&r, seq);
+        }
+        e = e ? e : raw_call(&r, WS__COMMAND__C_RESET, &all, NULL);
+        complain("reset", e);
+        raw_close(&r);
+    }
+    return NULL;
+}
+
+/* One piece of memory that is mapped at very many places. */
+static int map_often(struct raw *r, uint64_t object, unsigned n, bool down, uint64_t *ret_address)
+{
+    Ws__VaReserve reserve = WS__VA_RESERVE__INIT;
+    Ws__MemMap map = WS__MEM_MAP__INIT;
+    reserve.bytes = (uint64_t)n * GRANULE;
+    int e = raw_call(r, WS__COMMAND__C_VA_RESERVE, &reserve, ret_address);
+    map.object = object;
+    map.bytes = GRANULE;
+    for (unsigned i = 0; !e && i < n; i++) {
+        map.address = *ret_address + (uint64_t)(down ? n - 1 - i : i) * GRANULE;
+        uint64_t seq = raw_put(r, WS__COMMAND__C_MEM_MAP, &map);
+        if (i % BATCH == BATCH - 1 || i + 1 == n)
+            e = flush(r, seq);
+    }
+    return e;
+}
+
+static int create(struct raw *r, uint64_t object)
+{
+    Ws__MemCreate m = WS__MEM_CREATE__INIT;
+    m.object = object;
+    m.bytes = GRANULE;
+    return raw_call(r, WS__COMMAND__C_MEM_CREATE, &m, NULL);
+}
+
+static int access_to(struct raw *r, uint64_t address, uint64_t bytes)
+{
+    Ws__MemAccess m = WS__MEM_ACCESS__INIT;
+    m.address = address;
+    m.bytes = bytes;
+    m.read = m.write = true;
+    return raw_call(r, WS__COMMAND__C_MEM_ACCESS, &m, NULL);
+}
+
+static int unmap(struct raw *r, uint64_t address, uint64_t bytes)
+{
+    Ws__MemUnmap m = WS__MEM_UNMAP__INIT;
+    m.address = address;
+    m.bytes = bytes;
+    return raw_call(r, WS__COMMAND__C_MEM_UNMAP, &m, NULL);
+}
+
+/* Two reservations full of mappings. The one with the lower addresses is made accessible last and
+ * taken away first, each time by one command. */
+static const char *mappings(const struct target *t, unsigned copy)
+{
+    enum { N = 100000 };
+    uint64_t at[2] = {0}, bytes = (uint64_t)N * GRANULE;
+    struct raw r;
+    (void)copy;
+    while (attack_goes_on(t) && attack_open(&r, t)) {
+        int e = create(&r, 1);
+        e = e ? e : map_often(&r, 1, N, true, &at[0]);
+        e = e ? e : map_often(&r, 1, N, false, &at[1]);
+        unsigned low = at[1] < at[0];
+        e = e ? e : access_to(&r, at[!low], bytes);
+        e = e ? e : access_to(&r, at[low], bytes);
+        e = e ? e : unmap(&r, at[low], bytes);
+        complain("mappings", e);
+        raw_close(&r);
+    }
+    return NULL;
+}
+
+/* Streams that wait for values which nobody writes. */
+static const char *values(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 8, STREAMS = 4000 };
+    struct raw r[CLIENTS];
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    (void)copy;
+    alloc.bytes = 4096;
+    for (unsigned c = 0; c < CLIENTS && attack_open(&r[c], t); c++) {
+        Ws__StreamCreate create_stream = WS__STREAM_CREATE__INIT;
+        Ws__StreamValue value = WS__STREAM_VALUE__INIT;
+        int e = raw_call(&r[c], WS__COMMAND__C_MEM_ALLOC, &alloc, &value.address);
+        value.bytes = 8;
+        value.value = 1;
+        create_stream.non_blocking = true;
+        for (unsigned i = 0; !e && i < STREAMS; i++) {
+            create_stream.stream = value.stream = WS_STREAM_FIRST + i;
+            raw_put(&r[c], WS__COMMAND__C_STREAM_CREATE, &create_stream);
+            raw_put(&r[c], WS__COMMAND__C_STREAM_VALUE, &value);
+            if (i % BATCH == BATCH - 1)
+                e = raw_send(&r[c]);
+        }
+        complain("values", e);
+    }
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return NULL;
+}
+
+/* Busy streams, and commands that wait for all of them. @release: one word of the client then lets
+ * all of them go on at once. */
+static const char *wait_for_all(const struct target *t, bool release)
+{
+    enum { STREAMS = 4000, SYNCS = 100, FUNCTION = 1, EVENT = 1 };
+    struct raw r;
+    while (attack_goes_on(t) && attack_open(&r, t)) {
+        Ws__StreamCreate create_stream = WS__STREAM_CREATE__INIT;
+        Ws__HostFunction held = WS__HOST_FUNCTION__INIT;
+        Ws__EventRecord record = WS__EVENT_RECORD__INIT;
+        Ws__StreamWait wait = WS__STREAM_WAIT__INIT;
+        Ws__Sync sync = WS__SYNC__INIT;
+        uint64_t function = FUNCTION;
+        int e = 0;
+        create_stream.non_blocking = true;
+        held.function = function;
+        record.event = wait.event = EVENT;
+        for (unsigned i = 0; !e && i < STREAMS; i++) {
+            create_stream.stream = wait.stream = WS_STREAM_FIRST + i;
+            raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &create_stream);
+            if (!i) {
+                held.stream = record.stream = create_stream.stream;
+                raw_put(&r, WS__COMMAND__C_HOST_FUNCTION, &held);
+                raw_put(&r, WS__COMMAND__C_EVENT_RECORD, &record);
+            }
+            raw_put(&r, WS__COMMAND__C_STREAM_WAIT, &wait);
+            if (i % BATCH == BATCH - 1)
+                e = raw_send(&r);
+        }
+        sync.what_case = WS__SYNC__WHAT_DEVICE;
+        for (unsigned i = 0; !e && i < SYNCS; i++)
+            raw_put(&r, WS__COMMAND__C_SYNC, &sync);
+        e = e ? e : raw_send(&r);
+        attack_sleep_ms(300);
+        if (!e && release) {
+            raw_put(&r, WS__COMMAND__C_HOST_FUNCTION_DONE, &function);
+            raw_send(&r);
+            attack_sleep_ms(100);
+        }
+        raw_close(&r);
+    }
+    return NULL;
+}
+
+static const char *marks(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return wait_for_all(t, false);
+}
+
+static const char *release(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return wait_for_all(t, true);
+}
+
+/* Memory that very many mappings of one client refer to, and few of another. */
+static const char *references(const struct target *t, unsigned copy)
+{
+    enum { N = 200000, TIMES = 500 };
+    struct raw a, b;
+    (void)copy;
+    if (!attack_open(&a, t) || !attack_open(&b, t))
+        return NULL;
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__Share share = WS__SHARE__INIT;
+    uint8_t handle[WS_SHARE_BYTES];
+    uint64_t seq = 0;
+    int e;
+    alloc.bytes = 4096;
+    e = raw_call(&b, WS__COMMAND__C_MEM_ALLOC, &alloc, &share.address);
+    seq = raw_put(&b, WS__COMMAND__C_SHARE, &share);
+    if (e || raw_send(&b) || !raw_wait_data(&b, seq, handle, sizeof(handle)))
+        return NULL;
+    Ws__MemFree first = WS__MEM_FREE__INIT;
+    first.address = share.address;
+    share.what = WS__SHARE__WHAT__MEMORY_IMPORT;
+    share.handle = (ProtobufCBinaryData){sizeof(handle), handle};
+    for (unsigned i = 0; attack_goes_on(t) && !e && i < N; i++) {
+        seq = raw_put(&a, WS__COMMAND__C_SHARE, &share);
+        if (i % BATCH == BATCH - 1)
+            e = flush(&a, seq);
+    }
+    uint64_t at;
+    e = e ? e : raw_call(&b, WS__COMMAND__C_SHARE, &share, &at);
+    e = e ? e : raw_call(&b, WS__COMMAND__C_MEM_FREE, &first, NULL);
+    while (attack_goes_on(t) && !e) {
+        uint64_t v[TIMES];
+        Ws__MemFree one = WS__MEM_FREE__INIT;
+        for (unsigned i = 0; i < TIMES && !e; i++)
+            e = raw_call(&b, WS__COMMAND__C_SHARE, &share, &v[i]);
+        for (unsigned i = 0; i < TIMES && !e; i++) {
+            one.address = v[i];
+            seq = raw_put(&b, WS__COMMAND__C_MEM_FREE, &one);
+        }
+        e = e ? e : flush(&b, seq);
+    }
+    complain("references", e);
+    return NULL;
+}
+
+/* All addresses there are, without any memory. */
+static const char *addresses(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 200 };
+    static struct raw r[CLIENTS];
+    Ws__VaReserve reserve = WS__VA_RESERVE__INIT;
+    (void)copy;
+    for (unsigned c = 0; c < CLIENTS && attack_open(&r[c], t); c++)
+        for (unsigned shift = 41; shift >= 34; shift--) {
+            reserve.bytes = UINT64_C(1) << shift;
+            while (!raw_call(&r[c], WS__COMMAND__C_VA_RESERVE, &reserve, NULL))
+                ;
+        }
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return NULL;
+}
+
+/* Very many small reservations. */
+static const char *reservations(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 100, EACH = 65000 };
+    static struct raw r[CLIENTS];
+    Ws__VaReserve reserve = WS__VA_RESERVE__INIT;
+    uint64_t seq;
+    (void)copy;
+    reserve.bytes = GRANULE;
+    for (unsigned c = 0; c < CLIENTS && attack_open(&r[c], t); c++)
+        for (unsigned i = 0; i < EACH && attack_goes_on(t); i++) {
+            seq = raw_put(&r[c], WS__COMMAND__C_VA_RESERVE, &reserve);
+            if (i % BATCH == BATCH - 1 && flush(&r[c], seq))
+                break;
+        }
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return NULL;
+}
+
+const struct attack attacks_walk[] = {
+    {"7", "reset-many", "resets a device with 150,000 allocations and 60,000 events", reset,
+     .ms = 5000, .max_mib = 2048},
+    {"7", "mappings", "changes 100,000 mappings by one command", mappings, .ms = 6000,
+     .max_mib = 1024},
+    {"7", "values", "32,000 streams that wait for values", values, .ms = 3000},
+    {"7", "marks", "waits for 4,000 busy streams, 100 times at once", marks, .ms = 3000},
+    {"7", "release", "lets 400,000 waiting commands go on at once", release, .ms = 3000},
+    {"7", "references", "gives up some of 200,000 references", references, .ms = 4000,
+     .max_mib = 1024},
+    {"10", "addresses", "reserves all addresses", addresses, .ms = 2000},
+    {"10", "reservations", "65,000 reservations of each of 100 clients", reservations, .ms = 6000},
+    {0}};
