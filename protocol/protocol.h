@@ -57,6 +57,11 @@ enum {
 #define WS_VA_FIRST UINT64_C(0x200000000000)
 #define WS_VA_LAST  UINT64_C(0x500000000000)
 
+/* Pinned host memory: where the daemon chooses the address (HostMap), it lies in [WS_HOST_VA_FIRST,
+ * WS_HOST_VA_LAST), where Linux puts nothing by itself. */
+#define WS_HOST_VA_FIRST UINT64_C(0x110000000000)
+#define WS_HOST_VA_LAST  WS_VA_FIRST
+
 /* Physical memory that has no address yet (MemCreate) comes in multiples of this; and handles of
  * shared things are so long. */
 #define WS_MEM_GRANULE_BYTES (UINT64_C(2) << 20)

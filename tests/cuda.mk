@@ -19,7 +19,12 @@ CUDA_STUB_LDADD = tests/cuda/libcuda_stub.so -lm
 
 CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
 	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_endless tests/cuda/drv_badptx
-CUDA_CLIENTS += tests/cuda/drv_graph
+CUDA_CLIENTS += tests/cuda/drv_graph tests/cuda/drv_prefork
+tests_cuda_drv_prefork_SOURCES = tests/cuda/drv_prefork.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_prefork_CFLAGS = $(CUDA_CFLAGS)
+tests_cuda_drv_prefork_CPPFLAGS = $(CUDA_CPPFLAGS)
+tests_cuda_drv_prefork_LDFLAGS =
+tests_cuda_drv_prefork_LDADD = -ldl -lm
 check_PROGRAMS += $(CUDA_CLIENTS)
 tests_cuda_drv_graph_SOURCES = tests/cuda/drv_graph.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_graph_CFLAGS = $(CUDA_CFLAGS)

@@ -31,6 +31,7 @@ struct ws_allocation { /* an object mapped whole */
 struct ws_client_memory {
     struct ws_space *space;
     struct ws_va va;
+    struct ws_va host_va; /* of pinned host memory, where the daemon chooses */
     /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_va_extent heap;
     struct ws_allocation *allocations;

@@ -30,7 +30,7 @@ struct ws_object_ref { /* inside what has it */
 };
 
 struct ws_server_memory {
-    struct ws_va_pool va_pool;
+    struct ws_va_pool va_pool, host_va_pool;
     struct ws_object *shared; /* by handle */
     struct ws_export *exports;
 };

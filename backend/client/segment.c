@@ -17,7 +17,7 @@
 #include "base/packet.h"
 #include "protocol/handoff.h"
 
-enum { CONTROL_BYTES = 4096 };
+enum { CONTROL_BYTES = 4096, PAGE_BYTES = 4096 };
 _Static_assert(sizeof(struct ws_staging_control) <= CONTROL_BYTES, "control fits its page");
 
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id)
@@ -155,28 +155,46 @@ static void maybe_free(struct ws_segment *g, struct ws_client *c)
         segment_free(g, c);
 }
 
-Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address)
+/* The addresses that programs choose may be those of others: the same in each child of a fork. */
+Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address)
 {
     struct ws_segment *g = ws_segment_find(c, id);
+    uint64_t at = *io_address;
     if (!g)
         return WS__ERROR__INVALID_HANDLE;
-    uint64_t first = address, last = address + g->bytes - 1;
-    if (g->kind == WS_HANDOFF_STAGING || g->mapped_at || !first || last < first ||
-        (first < WS_VA_LAST && last >= WS_VA_FIRST))
+    if (g->kind == WS_HANDOFF_STAGING || g->mapped_at)
         return WS__ERROR__INVALID_VALUE;
-    int r = ws_space_map_host(c->memory.space, first, g->bytes, g->data);
+    bool gives = !at;
+    if (gives && ws_va_alloc_at(&c->memory.host_va, g->map_bytes, PAGE_BYTES, &at))
+        return WS__ERROR__OUT_OF_MEMORY;
+    uint64_t last = at + g->bytes - 1;
+    int r = -EINVAL;
+    if (last >= at && (at >= WS_VA_LAST || last < WS_VA_FIRST))
+        r = ws_space_map_host(c->memory.space, at, g->bytes, g->data);
+    if (r && gives)
+        ws_va_free(&c->memory.host_va, at, g->map_bytes);
     if (r)
-        return r == -ENOMEM ? WS__ERROR__OUT_OF_MEMORY : WS__ERROR__INVALID_VALUE;
-    g->mapped_at = first;
+        return r == -ENOMEM   ? WS__ERROR__OUT_OF_MEMORY
+               : r == -EEXIST ? WS__ERROR__NOT_SUPPORTED
+                              : WS__ERROR__INVALID_VALUE;
+    *io_address = g->mapped_at = at;
+    g->is_given = gives;
     return WS__ERROR__OK;
 }
 
-void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c)
+static void host_unmap(struct ws_segment *g, struct ws_client *c)
 {
     int r = ws_space_unmap(c->memory.space, g->mapped_at);
     if (r)
         ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u r=%d", c->id, g->id, r);
+    if (g->is_given)
+        ws_va_free(&c->memory.host_va, g->mapped_at, g->map_bytes);
     g->mapped_at = 0;
+}
+
+void ws_segment_unmapped(struct ws_segment *g, struct ws_client *c)
+{
+    host_unmap(g, c);
     g->released = true;
     maybe_free(g, c);
 }
@@ -206,8 +224,8 @@ bool ws_segments_free_one(struct ws_client *c)
     struct ws_segment *g = c->segments.by_id;
     if (!g)
         return false;
-    if (g->mapped_at && ws_space_unmap(c->memory.space, g->mapped_at))
-        ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u", c->id, g->id);
+    if (g->mapped_at)
+        host_unmap(g, c);
     segment_free(g, c);
     return true;
 }

@@ -14,7 +14,8 @@ struct ws_segment {
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;
-    uint64_t mapped_at; /* PINNED: the client's address, 0 if it has not told */
+    uint64_t mapped_at; /* PINNED: the client's address; 0: not mapped */
+    bool is_given;      /* mapped_at is of the client's host_va */
     uint32_t n_copies;  /* under way */
     bool unmapping;     /* a HostUnmap is under way */
     bool released;      /* the client has freed it; goes when the last use ends */
@@ -32,7 +33,8 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
 Ws__Error ws_segment_share(struct ws_client *c, const struct ws_handoff_request *q, int fd,
                            struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
-Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t address);
+/* @io_address: where kernels will see it; 0: chosen here. */
+Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address);
 /* The client wants it no more. */
 void ws_segment_release(struct ws_segment *g, struct ws_client *c);
 /* A HostUnmap is done: the client wants it no more. */

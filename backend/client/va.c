@@ -10,11 +10,11 @@
 #include "backend/client/user.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "protocol/protocol.h"
 
-int ws_va_pool_init(struct ws_va_pool *p)
+int ws_va_pool_init(struct ws_va_pool *p, uint64_t first, uint64_t last, uint64_t granule)
 {
-    *p = (struct ws_va_pool){.n = (WS_VA_LAST - WS_VA_FIRST) / WS_VA_GRANULE_BYTES};
+    *p = (struct ws_va_pool){
+        .first = first, .granule = granule, .n = (uint32_t)((last - first) / granule)};
     p->taken = ws_alloc_array(p->n, 1);
     return p->taken ? 0 : ws_raise(-ENOMEM);
 }
@@ -37,27 +37,35 @@ static uint32_t pool_search(const struct ws_va_pool *p, uint32_t from, uint32_t 
     return to;
 }
 
+/* Takes free granules on the client's account. Return: false: it may not have more. */
+static bool pool_mark(const struct ws_va *v, uint32_t at, uint32_t want)
+{
+    struct ws_va_pool *p = v->pool;
+    if (v->client && ws_client_charge(v->client, WS_RESOURCE_ADDRESS_BYTES, want * p->granule))
+        return false;
+    memset(p->taken + at, 1, want);
+    return true;
+}
+
 static int pool_take(const struct ws_va *v, uint32_t want, struct ws_va_extent *ret)
 {
     struct ws_va_pool *p = v->pool;
-    uint64_t bytes = want * WS_VA_GRANULE_BYTES;
     uint32_t at = pool_search(p, p->hint, p->n, want);
     if (at == p->n)
         at = pool_search(p, 0, p->n, want);
-    if (at == p->n || (v->client && ws_client_charge(v->client, WS_RESOURCE_ADDRESS_BYTES, bytes)))
+    if (at == p->n || !pool_mark(v, at, want))
         return ws_raise(-ENOMEM);
-    memset(p->taken + at, 1, want);
     p->hint = at + want;
-    *ret = (struct ws_va_extent){WS_VA_FIRST + at * WS_VA_GRANULE_BYTES, bytes};
+    *ret = (struct ws_va_extent){p->first + at * p->granule, want * p->granule};
     return 0;
 }
 
 static void pool_give(const struct ws_va *v, const struct ws_va_extent *e)
 {
+    struct ws_va_pool *p = v->pool;
     if (v->client)
         ws_client_release(v->client, WS_RESOURCE_ADDRESS_BYTES, e->bytes);
-    memset(v->pool->taken + (e->va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES, 0,
-           e->bytes / WS_VA_GRANULE_BYTES);
+    memset(p->taken + (e->va - p->first) / p->granule, 0, e->bytes / p->granule);
 }
 
 void ws_va_init(struct ws_va *v, struct ws_va_pool *pool, struct ws_client *c)
@@ -129,8 +137,8 @@ static int insert(struct ws_va *v, uint64_t va, uint64_t bytes)
 static int grow(struct ws_va *v, uint64_t need, uint64_t align)
 {
     struct ws_va_extent run;
-    uint64_t want =
-        (need + align + WS_VA_GAP_BYTES + WS_VA_GRANULE_BYTES - 1) / WS_VA_GRANULE_BYTES;
+    uint64_t granule = v->pool->granule,
+             want = (need + align + WS_VA_GAP_BYTES + granule - 1) / granule;
     int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof(*v->runs));
     if (!r)
         r = want > v->pool->n ? ws_raise(-ENOMEM) : pool_take(v, (uint32_t)want, &run);
@@ -192,7 +200,7 @@ int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va)
 
 int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va)
 {
-    if (!bytes || bytes > WS_VA_LAST - WS_VA_FIRST)
+    if (!bytes || bytes > v->pool->n * v->pool->granule)
         return -EINVAL;
     uint64_t need = WS_ALIGN_UP(bytes, WS_VA_ALIGN_BYTES) + WS_VA_GAP_BYTES;
     if (take(v, need, align, ret_va))
@@ -214,17 +222,19 @@ static uint64_t run_bytes(const struct ws_va *v)
 /* Takes granules [@first, @first + @n) of the pool, all of which are free. */
 static int grow_at(struct ws_va *v, uint32_t first, uint32_t n)
 {
-    struct ws_va_extent run = {WS_VA_FIRST + first * WS_VA_GRANULE_BYTES, n * WS_VA_GRANULE_BYTES};
+    struct ws_va_pool *p = v->pool;
+    struct ws_va_extent run = {p->first + first * p->granule, n * p->granule};
     int r = ws_grow((void **)&v->runs, &v->cap_runs, v->n_runs + 1, sizeof(*v->runs));
+    if (!r && !pool_mark(v, first, n))
+        r = -ENOMEM;
     if (r)
         return ws_forward(r);
-    v->runs[v->n_runs++] = run;
     r = insert(v, run.va, run.bytes);
     if (r) {
-        v->n_runs--;
+        pool_give(v, &run);
         return ws_forward(r);
     }
-    memset(v->pool->taken + first, 1, n);
+    v->runs[v->n_runs++] = run;
     return 0;
 }
 
@@ -256,7 +266,7 @@ int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
     ws_va_init(ret, v->pool, v->client);
     int r = ws_grow((void **)&ret->runs, &ret->cap_runs, v->n_runs, sizeof(*ret->runs));
     for (size_t i = 0; !r && i < v->n_runs; i++) {
-        r = pool_take(v, (uint32_t)(v->runs[i].bytes / WS_VA_GRANULE_BYTES), &ret->runs[i]);
+        r = pool_take(v, (uint32_t)(v->runs[i].bytes / v->pool->granule), &ret->runs[i]);
         ret->n_runs += !r;
     }
     if (r)

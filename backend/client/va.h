@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* backend/client/va.h - who uses which device addresses. A pool deals out the range
- * [WS_VA_FIRST, WS_VA_LAST) in granules; each client allocates inside its own granules and gives
- * them back when it ends. No memory is touched here, only numbers. Threads: daemon loop only. */
+/* backend/client/va.h - who uses which addresses. A pool deals out a range in granules; each client
+ * allocates inside its own granules and gives them back when it ends. No memory is touched here, only numbers. Threads: daemon loop only. */
 #ifndef WS_BACKEND_CLIENT_VA_H
 #define WS_BACKEND_CLIENT_VA_H
 
 #include <stdbool.h>
 #include "base/macros.h"
 
-#define WS_VA_GRANULE_BYTES (UINT64_C(16) << 30)
+/* Of device addresses, and of addresses of pinned host memory, of which a client needs less. */
+#define WS_VA_GRANULE_BYTES      (UINT64_C(16) << 30)
+#define WS_HOST_VA_GRANULE_BYTES (UINT64_C(1) << 30)
 #define WS_VA_GAP_BYTES                                                                            \
     UINT64_C(65536) /* never mapped, between any two allocations: an overrun is seen */
 /* A client with more granules than that gets no more of them for addresses that it asks for: each
@@ -22,10 +23,13 @@ enum { WS_VA_BIG_BYTES = 1 << 20, WS_VA_BIG_ALIGN_BYTES = 2 << 20 };
 struct ws_client;
 
 struct ws_va_pool {
+    uint64_t first, granule;
     uint8_t *taken; /* [n] */
     uint32_t n, hint;
 };
-WS_MUST_CHECK int ws_va_pool_init(struct ws_va_pool *p);
+/* Deals out [@first, @last) in granules of @granule bytes. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_va_pool_init(struct ws_va_pool *p, uint64_t first, uint64_t last,
+                                  uint64_t granule);
 void ws_va_pool_deinit(struct ws_va_pool *p);
 
 struct ws_va_extent {

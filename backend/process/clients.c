@@ -95,6 +95,7 @@ static void client_free(struct ws_client *c)
     for (uint32_t i = 0; i < c->n_contexts; i++)
         ws_context_deinit(&c->contexts[i]);
     ws_va_deinit(&c->memory.va);
+    ws_va_deinit(&c->memory.host_va);
     free(c->contexts);
     ws_client_out_free(c);
     ws_output_deinit(&c->output);
@@ -140,6 +141,8 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->modules.making);
     ws_output_init(&c->output);
     ws_va_init(&c->memory.va, &s->memory.va_pool, c);
+    /* Bounded by what the account may have of pinned memory. */
+    ws_va_init(&c->memory.host_va, &s->memory.host_va_pool, NULL);
     c->contexts = ws_alloc_array(n, sizeof(*c->contexts));
     bool ok = c->contexts && !ws_space_new(&c->memory.space) &&
               getrandom(c->wire.token, sizeof(c->wire.token), 0) == sizeof(c->wire.token);

@@ -130,7 +130,12 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     const struct ws_loader_limits loader_limits = {&config->n_loaders,
                                                    &config->limits.max_compile_ms};
     s->commands.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int r = s->commands.wake_fd < 0 ? -errno : ws_va_pool_init(&s->memory.va_pool);
+    int r = s->commands.wake_fd < 0
+                ? -errno
+                : ws_va_pool_init(&s->memory.va_pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES);
+    if (!r)
+        r = ws_va_pool_init(&s->memory.host_va_pool, WS_HOST_VA_FIRST, WS_HOST_VA_LAST,
+                            WS_HOST_VA_GRANULE_BYTES);
     if (!r)
         r = ws_users_open(s);
     if (!r)
@@ -199,6 +204,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_accounts_free(s->accounts);
     ws_tracing_free(s);
     ws_va_pool_deinit(&s->memory.va_pool);
+    ws_va_pool_deinit(&s->memory.host_va_pool);
     ws_arena_deinit(&s->arena);
     ws_command_pool_free(s);
     if (s->commands.wake_fd >= 0)

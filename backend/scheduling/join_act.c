@@ -90,7 +90,7 @@ static void act(struct ws_join *join)
         break;
     case WS_JOIN_HOST_MAP:
         join_end(join, c->errors.sticky ? c->errors.sticky
-                                        : ws_segment_host_map(c, join->segment_id, join->address));
+                                        : ws_segment_host_map(c, join->segment_id, &join->address));
         return;
     case WS_JOIN_JOB:
         ws_own_ended(join);

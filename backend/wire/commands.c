@@ -391,8 +391,13 @@ static void do_mem_info(const struct call *k, uint32_t device)
 
 static void do_host_map(const struct call *k, const Ws__HostMap *m)
 {
-    if (!k->c->segments.n_unmapping) {
-        reply(k, ws_segment_host_map(k->c, m->segment, m->address));
+    if (!k->c->segments.n_unmapping || !m->address) { /* else it may be that of an older one */
+        uint64_t address = m->address;
+        Ws__Error e = ws_segment_host_map(k->c, m->segment, &address);
+        if (e)
+            reply(k, e);
+        else
+            reply_values(k, address, 0);
         return;
     }
     struct ws_join *j = ws_join_new(k->c, WS_JOIN_HOST_MAP, k->seq, true);

@@ -185,11 +185,55 @@ static ws_err host_alloc_plain(uint64_t bytes, void **ret)
     return r;
 }
 
+/* Moves the segment to @at, where the program has nothing. */
+static bool segment_move(struct ws_channel_segment *s, uint64_t at)
+{
+    void *to = (void *)(uintptr_t)at;
+    void *p = mmap(to, s->map_bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p != to) {
+        if (p != MAP_FAILED)
+            munmap(p, s->map_bytes);
+        return false;
+    }
+    p = mremap(s->map, s->map_bytes, s->map_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    if (p == MAP_FAILED) {
+        munmap(to, s->map_bytes);
+        return false;
+    }
+    s->data = (uint8_t *)p + (s->data - (uint8_t *)s->map);
+    s->map = p;
+    return true;
+}
+
+/* A segment that kernels see where the program does. @chosen: at an address of the daemon's;
+ * NOT_SUPPORTED: the program has something there. */
+static ws_err segment_place(struct ws_channel *c, uint64_t bytes, bool chosen,
+                            struct ws_channel_segment *ret)
+{
+    Ws__HostMap map = WS__HOST_MAP__INIT;
+    Ws__Reply *reply = NULL;
+    ws_err r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, bytes, 0, ret);
+    if (r)
+        return r;
+    map.segment = ret->id;
+    map.address = chosen ? 0 : (uintptr_t)ret->data;
+    r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), &reply);
+    if (!r && chosen && !segment_move(ret, reply->value)) {
+        (void)ws_channel_post(c, WS_COMMAND(HOST_UNMAP, host_unmap, ret->id));
+        munmap(ret->map, ret->map_bytes);
+        r = WS__ERROR__NOT_SUPPORTED;
+    } else if (r) {
+        ws_channel_segment_free(c, ret);
+    }
+    ws_channel_reply_free(reply);
+    return r;
+}
+
 ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
 {
     struct ws_channel *c;
     struct ws_channel_segment s;
-    Ws__HostMap map = WS__HOST_MAP__INIT;
     ws_err r = ws_session_enter(&c);
     if (!r && (!bytes || bytes > WS_VA_LAST))
         r = WS__ERROR__INVALID_VALUE;
@@ -197,15 +241,13 @@ ws_err ws_session_host_alloc(uint64_t bytes, void **ret)
         return r;
     if (!ws_session_local())
         return host_alloc_plain(bytes, ret);
-    r = ws_channel_segment_new(c, WS_HANDOFF_PINNED, WS_ALIGN_UP(bytes, HOST_PAGE), 0, &s);
+    bytes = WS_ALIGN_UP(bytes, HOST_PAGE);
+    r = segment_place(c, bytes, true, &s);
+    if (r == WS__ERROR__NOT_SUPPORTED)
+        r = segment_place(c, bytes, false, &s);
     if (r)
         return r;
-    map.segment = s.id;
-    map.address = (uintptr_t)s.data;
-    r = ws_channel_call(c, WS_COMMAND(HOST_MAP, host_map, &map), NULL);
-    if (!r)
-        r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, WS_ALIGN_UP(bytes, HOST_PAGE), 0,
-                          (uint64_t)s.id + 1);
+    r = ws_memtab_add(WS_MEM_PINNED, (uintptr_t)s.data, bytes, 0, (uint64_t)s.id + 1);
     if (r)
         ws_channel_segment_free(c, &s);
     else

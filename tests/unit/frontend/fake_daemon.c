@@ -199,7 +199,10 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
             r.module = module_info();
         break;
     case WS__COMMAND__C_HOST_MAP:
-        d->segments[c->host_map->segment].address = c->host_map->address;
+        r.value = c->host_map->address;
+        if (!r.value)
+            r.value = WS_HOST_VA_FIRST + c->host_map->segment * (UINT64_C(1) << 30);
+        d->segments[c->host_map->segment].address = r.value;
         break;
     default:
         break;
