@@ -14,6 +14,16 @@
 struct ws_cuda;
 struct ws_cuda_machine;
 
+/* The forms of a module, as bits: */
+enum {
+    /* Kernels take their blocks from a counter: they can be kept to SMs, and stopped. */
+    WS_CUDA_TICKETS = 1,
+    /* Kernels that do not say how large their blocks are take the largest: what was added to them
+     * keeps no block from being launched. It has fewer registers, and is slower. */
+    WS_CUDA_WIDE = 2,
+    _WS_CUDA_FORMS = 4,
+};
+
 /* One compiled form of a module on one device. The arrays have a row for each kernel. */
 struct ws_cuda_image {
     struct ws_cuda_image *next;
@@ -23,6 +33,7 @@ struct ws_cuda_image {
     uint8_t *kinds;            /* enum ws_ptx_rewrite */
     bool *flat;
     uint32_t *dynamic_bytes; /* shared memory allowed so far */
+    uint32_t *max_threads;   /* of a block */
     uint32_t *fence_at;      /* offset of struct ws_ptx_fence among the parameters */
     uint32_t *ctl_at;        /* offset of struct ws_ptx_ctl */
     uint32_t *lib_at;        /* offset of the address of struct ws_ptx_lib */
@@ -45,19 +56,17 @@ struct ws_dmodule { /* begins with its info */
     bool uses_vars;
     uint32_t n_function_refs;
     pthread_mutex_t lock;
-    /* Lists by device, of instances without variables of their own: the plain form, and the one
-     * that can be kept to SMs */
-    struct ws_cuda_image *images, *sm_images;
+    /* Lists by device, of instances without variables of their own */
+    struct ws_cuda_image *images[_WS_CUDA_FORMS];
 };
 struct ws_dinstance {
     struct ws_dmodule *module;
     struct ws_cuda *device;
     struct ws_space *space;
     uint64_t *var_va;
-    /* [can be kept to SMs]: the module's form, or the instance's own; made when first needed;
-     * module->lock */
-    struct ws_cuda_image *image[2];
-    bool failed[2];
+    /* The module's forms, or the instance's own; made when first needed; module->lock */
+    struct ws_cuda_image *image[_WS_CUDA_FORMS];
+    bool failed[_WS_CUDA_FORMS];
     bool own;                        /* image[] is the instance's own */
     struct ws_cuda_machine *machine; /* machine.c: of machine code with variables; else NULL */
 };
@@ -71,11 +80,11 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
                          const uint64_t *var_va, enum ws_instance_write write,
                          struct ws_dinstance **ret);
 void ws_cuda_instance_free(struct ws_dinstance *i);
-/* The form that kernels are launched in; @sms: the one whose kernels can be kept to SMs and
- * stopped. It is compiled if it is not there yet, which takes a while. NULL: it cannot be made. */
-struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms);
+/* A form (bits as above). It is compiled if it is not there yet, which takes a while. NULL: it
+ * cannot be made. */
+struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, unsigned form);
 /* Whether ws_cuda_image_of() returns at once: the form is there, or is known to be impossible. */
-bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms);
+bool ws_cuda_image_ready(struct ws_dinstance *i, unsigned form);
 int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
                       uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
 

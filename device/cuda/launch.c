@@ -232,13 +232,14 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     return e;
 }
 
+/* @fit: blocks that an SM holds. */
 static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *r,
-                                         struct ws_cuda_image *i, bool kept)
+                                         struct ws_cuda_image *i, uint32_t fit, bool kept)
 {
     struct ws_op *op = r->op;
     uint32_t k = op->launch.kernel;
     struct ws_cuda_control *c = r->queue->control;
-    ws_cu_result e = allow_shared(d, i, k, op);
+    ws_cu_result e = WS_CU_SUCCESS;
     memset(c, 0, sizeof(*c));
     if (op->launch.progress)
         c->ticket = ws_cuda_progress_read(op->launch.progress).done;
@@ -255,8 +256,7 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     /* it succeeds, since fits() has tried it */
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid);
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
-    uint32_t fit = blocks_per_sm(d, op, r->function);
-    r->workers = WS_MAX(fit, 1u) * d->base.spec.n_sms;
+    r->workers = fit * d->base.spec.n_sms;
     r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
     if (e == WS_CU_SUCCESS)
         e = prepare_params(d, r, i, &r->ctl);
@@ -284,14 +284,43 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
     return true;
 }
 
-/* Whether the launch may go by tickets in @i. */
-static bool fits(const struct ws_op *op, const struct ws_cuda_image *i)
+/* How many blocks an SM holds if the launch goes by tickets in @i; 0: it cannot. */
+static uint32_t fits(struct ws_cuda *d, const struct ws_op *op, struct ws_cuda_image *i)
 {
     const uint32_t *g = op->launch.grid, *b = op->launch.block;
     uint32_t k = op->launch.kernel;
     struct ws_ptx_shape shape;
-    return i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
-           !(i->flat[k] && (b[1] > 1 || b[2] > 1));
+    bool may = i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
+               !(i->flat[k] && (b[1] > 1 || b[2] > 1));
+    return may && allow_shared(d, i, k, op) == WS_CU_SUCCESS ? blocks_per_sm(d, op, i->functions[k])
+                                                             : 0;
+}
+
+static uint32_t threads_of(const struct ws_op *op)
+{
+    const uint32_t *b = op->launch.block;
+    return b[0] * b[1] * b[2];
+}
+
+/* The form @form of the launch's code, or its wide form if the block is too large for it.
+ * *ret: NULL: it cannot be made. Return: false: it has to be compiled, and @may_block is false. */
+static bool find_image(const struct ws_op *op, unsigned form, bool may_block,
+                       struct ws_cuda_image **ret)
+{
+    struct ws_dinstance *inst = op->launch.instance;
+    uint32_t k = op->launch.kernel;
+    *ret = NULL;
+    if (!may_block && !ws_cuda_image_ready(inst, form))
+        return false;
+    struct ws_cuda_image *i = ws_cuda_image_of(inst, form);
+    if (i && i->functions[k] && i->max_threads[k] && threads_of(op) > i->max_threads[k]) {
+        form |= WS_CUDA_WIDE;
+        if (!may_block && !ws_cuda_image_ready(inst, form))
+            return false;
+        i = ws_cuda_image_of(inst, form);
+    }
+    *ret = i;
+    return true;
 }
 
 /* A set of SMs for a kernel that cannot look on which SM it runs: by a green context, or not at
@@ -318,7 +347,7 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
-    struct ws_dinstance *inst = op->launch.instance;
+    struct ws_cuda_image *i;
     if (!check(d, op))
         return WS_CUDA_DONE;
     if (ws_cuda_awaits_clearing(d, may_block))
@@ -330,22 +359,21 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return ready;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
     if (kept || op->launch.progress || d->options.preemptible) {
-        if (!may_block && !ws_cuda_image_ready(inst, true))
+        if (!find_image(op, WS_CUDA_TICKETS, may_block, &i))
             return WS_CUDA_COMPILES;
-        struct ws_cuda_image *i = ws_cuda_image_of(inst, true);
-        if (fits(op, i))
-            return launch_tickets(d, r, i, kept);
+        uint32_t fit = fits(d, op, i);
+        if (fit)
+            return launch_tickets(d, r, i, fit, kept);
     }
     if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: it has no form that can be resumed",
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
-    if (!may_block && !ws_cuda_image_ready(inst, false))
+    if (!find_image(op, 0, may_block, &i))
         return WS_CUDA_COMPILES;
     if (!may_block && kept && ws_cuda_green_may(d))
         return WS_CUDA_BLOCKS;
-    struct ws_cuda_image *i = ws_cuda_image_of(inst, false);
     if (!i) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY,
                       "%s: the driver did not compile it for the addresses of its variables",

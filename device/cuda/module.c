@@ -8,9 +8,11 @@
  * An instance's own code is compiled when a launch first needs it, not on the loop's thread, unless
  * initial values of variables hold addresses of functions.
  *
- * A second form is made in the same way. Its kernels take their blocks from a counter, so they can
- * be kept to a set of SMs and stopped at a block boundary (ptx/passes/pass.h). It works on the same
- * variables, since their addresses are numbers in both forms.
+ * Other forms (code.h) are made in the same way when a launch first needs them. In one, kernels take
+ * their blocks from a counter, so they can be kept to a set of SMs and stopped at a block boundary
+ * (ptx/passes/pass.h). Another is for blocks that are too large for the registers which a kernel
+ * needs with what was added to it. All work on the same variables, since their addresses are
+ * numbers.
  *
  * Machine code has one form, loaded as it is (machine.c).
  *
@@ -61,6 +63,7 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
     free(i->kinds);
     free(i->flat);
     free(i->dynamic_bytes);
+    free(i->max_threads);
     free(i->fence_at);
     free(i->ctl_at);
     free(i->lib_at);
@@ -80,12 +83,13 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->kinds = ws_alloc_array(n, sizeof(*i->kinds));
     i->flat = ws_alloc_array(n, sizeof(*i->flat));
     i->dynamic_bytes = ws_alloc_array(n, sizeof(*i->dynamic_bytes));
+    i->max_threads = ws_alloc_array(n, sizeof(*i->max_threads));
     i->fence_at = ws_alloc_array(n, sizeof(*i->fence_at));
     i->ctl_at = ws_alloc_array(n, sizeof(*i->ctl_at));
     i->lib_at = ws_alloc_array(n, sizeof(*i->lib_at));
     i->lib_uses = ws_alloc_array(n, sizeof(*i->lib_uses));
-    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->fence_at &&
-               i->ctl_at && i->lib_at && i->lib_uses;
+    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->max_threads &&
+               i->fence_at && i->ctl_at && i->lib_at && i->lib_uses;
     return all ? i : ws_cuda_image_free(i);
 }
 
@@ -212,18 +216,39 @@ static int name_added(struct ws_ptx_module *ptx, uint32_t n_before)
     return 0;
 }
 
+static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
+{
+    int v = 0;
+    return WS_CU(d, cuFuncGetAttribute, &v, which, f) == WS_CU_SUCCESS ? WS_MAX(v, 0) : 0;
+}
+
 static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_ptx_module *ptx,
-                                   const uint32_t *func, struct ws_cuda_image *i, bool sms)
+                                   const uint32_t *func, struct ws_cuda_image *i, unsigned form)
 {
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
-        if (m->kernels[k].unsupported || (sms && !i->kinds[k]))
+        if (m->kernels[k].unsupported || (form & WS_CUDA_TICKETS && !i->kinds[k]))
             continue;
         ws_cu_result r = WS_CU(i->device, cuModuleGetFunction, &i->functions[k], i->module,
                                ptx->funcs[func[k]].name);
         if (r != WS_CU_SUCCESS)
             return r;
+        i->max_threads[k] = (uint32_t)attribute(i->device, i->functions[k],
+                                                WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     }
     return WS_CU_SUCCESS;
+}
+
+static bool says_bounds(const struct ws_ptx_func *f)
+{
+    return f->maxntid[0] || f->reqntid[0] || f->maxnreg;
+}
+
+/* Whether kernel @k can have a wide form: what is added to it may need more registers than its
+ * block leaves. */
+static bool can_be_wide(const struct ws_cuda *d, const struct ws_dmodule *m, uint32_t k)
+{
+    return !m->ptx->code && !says_bounds(&m->ptx->funcs[m->func[k]]) &&
+           (!d->options.unfenced || d->options.preemptible);
 }
 
 /* Rewrites @ptx into what the driver compiles. @why: out, [functions of m->ptx, and
@@ -231,7 +256,7 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
  * Variables get their addresses before fences are added: fences do not check constant memory, and
  * what was constant memory is global memory from then on. */
 static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const uint64_t *var_va,
-                   bool sms, struct ws_cuda_image *i, const char **why, uint32_t *func)
+                   unsigned form, struct ws_cuda_image *i, const char **why, uint32_t *func)
 {
     bool fenced = !i->device->options.unfenced && !m->ptx->fenced;
     uint32_t unused;
@@ -249,8 +274,15 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
         r = add_lib(m, ptx, fenced, why, i, func);
     if (!r && fenced)
         r = add_fenced(m, ptx, why, i, func);
-    if (!r && sms)
+    if (!r && form & WS_CUDA_TICKETS)
         r = add_rewritten(m, ptx, why, i, func);
+    for (uint32_t k = 0; !r && form & WS_CUDA_WIDE && k < m->info.n_kernels; k++) {
+        uint32_t *most = ptx->funcs[func[k]].maxntid;
+        if (can_be_wide(i->device, m, k)) {
+            most[0] = i->device->base.spec.max_threads_per_block;
+            most[1] = most[2] = 1;
+        }
+    }
     if (!r)
         r = leave_out(m, ptx, func);
     return r ? r : name_added(ptx, n_before);
@@ -266,7 +298,7 @@ static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_
     if (r == WS_CU_SUCCESS)
         r = load_text(d, (const char *)m->ptx->code, &i->module, diags);
     if (r == WS_CU_SUCCESS)
-        r = find_functions(m, m->ptx, m->func, i, false);
+        r = find_functions(m, m->ptx, m->func, i, 0);
     if (r != WS_CU_SUCCESS)
         ws_diags_add(diags, NULL, 0, 0, "the driver does not accept the machine code: %s",
                      ws_cu_result_name(r, name, sizeof(name)));
@@ -277,7 +309,7 @@ static struct ws_cuda_image *load_machine(const struct ws_dmodule *m, struct ws_
 /* @var_va: NULL: the code names no variables. @why: as in prepare(). Return: NULL: the driver
  * refused it (*ret_r says why), or there is no memory. */
 static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
-                                     const uint64_t *var_va, bool sms, const char **why,
+                                     const uint64_t *var_va, unsigned form, const char **why,
                                      char **ret_why, struct ws_diags *diags, ws_cu_result *ret_r)
 {
     if (m->ptx->code)
@@ -290,7 +322,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     ws_cu_result r = ws_cuda_enter(d);
     int e = !i || !func ? -ENOMEM : ws_ptx_parse(&ptx, m->text, m->text_len, NULL, diags);
     if (!e)
-        e = prepare(m, ptx, var_va, sms, i, why, func);
+        e = prepare(m, ptx, var_va, form, i, why, func);
     if (!e && !(text = ws_ptx_print_text(ptx, &len)))
         e = -ENOMEM;
     for (uint32_t k = 0; !e && ret_why && k < m->info.n_kernels; k++)
@@ -304,7 +336,7 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
     if (r == WS_CU_SUCCESS)
         r = load_text(d, text, &i->module, diags);
     if (r == WS_CU_SUCCESS)
-        r = find_functions(m, ptx, func, i, sms);
+        r = find_functions(m, ptx, func, i, form);
     free(text);
     free(func);
     ws_ptx_module_free(ptx);
@@ -313,13 +345,13 @@ static struct ws_cuda_image *compile(struct ws_dmodule *m, struct ws_cuda *d,
 }
 
 static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda *d,
-                                           const uint64_t *var_va, bool sms)
+                                           const uint64_t *var_va, unsigned form)
 {
     ws_cu_result r;
     char text[64];
     struct ws_diags diags = WS_DIAGS_NULL;
     const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof(*why));
-    struct ws_cuda_image *i = why ? compile(m, d, var_va, sms, why, NULL, &diags, &r) : NULL;
+    struct ws_cuda_image *i = why ? compile(m, d, var_va, form, why, NULL, &diags, &r) : NULL;
     if (!i && why)
         ws_log(WS_ERROR, "cuda: gpu=%u a module was not compiled again: %s", d->base.index,
                diags.n ? diags.v[diags.n - 1].text : ws_cu_result_name(r, text, sizeof(text)));
@@ -332,8 +364,8 @@ static struct ws_cuda_image *compile_again(struct ws_dmodule *m, struct ws_cuda 
 
 void ws_cuda_module_unload(struct ws_dmodule *m)
 {
-    for (int k = 0; k < 2; k++)
-        for (struct ws_cuda_image *i = k ? m->sm_images : m->images, *next; i; i = next) {
+    for (int k = 0; k < _WS_CUDA_FORMS; k++)
+        for (struct ws_cuda_image *i = m->images[k], *next; i; i = next) {
             next = i->next;
             ws_cuda_image_free(i);
         }
@@ -346,12 +378,6 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     free(m->kernels);
     free(m->text);
     free(m);
-}
-
-static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
-{
-    int v = 0;
-    return WS_CU(d, cuFuncGetAttribute, &v, which, f) == WS_CU_SUCCESS ? WS_MAX(v, 0) : 0;
 }
 
 /* Whether the driver has the same layout of the parameters; drivers that cannot say are assumed
@@ -403,8 +429,9 @@ static int read_kernels(struct ws_dmodule *m, struct ws_cuda *d, struct ws_cuda_
         info->local_bytes = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
         info->const_bytes = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
         info->n_regs = (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_NUM_REGS);
-        info->max_threads_per_block =
-            (uint32_t)attribute(d, f, WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        info->max_threads_per_block = can_be_wide(d, m, k) && !d->options.unfenced
+                                          ? d->base.spec.max_threads_per_block
+                                          : i->max_threads[k];
     }
     return r;
 }
@@ -465,10 +492,10 @@ static int first_image(struct ws_dmodule *m, struct ws_cuda *d, struct ws_diags 
     uint64_t *va = m->uses_vars ? nowhere(m) : NULL;
     const char **why = ws_alloc_array(m->ptx->n_funcs + (size_t)WS_TEXTURE_FUNCS, sizeof(*why));
     if (why && (va || !m->uses_vars))
-        m->images = compile(m, d, va, false, why, m->why, diags, &r);
+        m->images[0] = compile(m, d, va, 0, why, m->why, diags, &r);
     free(why);
     free(va);
-    return m->images || r != WS_CU_OUT_OF_MEMORY ? 0 : ws_raise(-ENOMEM);
+    return m->images[0] || r != WS_CU_OUT_OF_MEMORY ? 0 : ws_raise(-ENOMEM);
 }
 
 int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
@@ -497,10 +524,10 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
                     WS_PTX_SYM_KIND(ptx->vars[v].init_syms[k].sym) == WS_PTX_SYM_FUNC;
         r = first_image(m, d, diags);
     }
-    if (!r && ptx->code && !m->images) /* @diags say why; none of its kernels can run */
+    if (!r && ptx->code && !m->images[0]) /* @diags say why; none of its kernels can run */
         r = WS_PTX_E_NOTFOUND;
     if (!r)
-        r = read_kernels(m, d, m->images, diags);
+        r = read_kernels(m, d, m->images[0], diags);
     if (r) {
         ws_cuda_module_unload(m);
         return r;
@@ -515,13 +542,13 @@ int ws_cuda_module_load(struct ws_device *dev, const struct ws_ptx_module *ptx,
 }
 
 /* The shared form of @m on @d; @make: it is compiled if it is not there. m->lock held. */
-static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, bool sms,
+static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *d, unsigned form,
                                           bool make)
 {
-    struct ws_cuda_image **list = sms ? &m->sm_images : &m->images, *i = *list;
+    struct ws_cuda_image **list = &m->images[form], *i = *list;
     while (i && i->device != d)
         i = i->next;
-    if (!i && make && (i = compile_again(m, d, NULL, sms))) {
+    if (!i && make && (i = compile_again(m, d, NULL, form))) {
         i->next = *list;
         *list = i;
     }
@@ -641,8 +668,8 @@ void ws_cuda_instance_free(struct ws_dinstance *i)
     if (i->machine) {
         ws_cuda_machine_free(i);
     } else if (i->own) {
-        ws_cuda_image_free(i->image[0]);
-        ws_cuda_image_free(i->image[1]);
+        for (int k = 0; k < _WS_CUDA_FORMS; k++)
+            ws_cuda_image_free(i->image[k]);
     }
     free(i->var_va);
     free(i);
@@ -670,21 +697,22 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     }
     *i = (struct ws_dinstance){
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
-    i->failed[true] = m->ptx->code; /* machine code has no such form */
+    for (int k = 1; k < _WS_CUDA_FORMS; k++)
+        i->failed[k] = m->ptx->code; /* machine code has no such forms */
     if (m->info.n_vars && !m->info.own_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     int r = d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ? ws_raise(-EIO) : 0;
     /* Only initial values that name functions need the code now; else the first launch waits for
      * it. */
-    if (!r && m->n_function_refs && !ws_cuda_image_of(i, false) && any_kernel(m))
+    if (!r && m->n_function_refs && !ws_cuda_image_of(i, 0) && any_kernel(m))
         r = ws_raise(-ENOMEM);
     /* The lock cannot be taken while the module is compiled. */
     if (!r && !i->own && !pthread_mutex_trylock(&m->lock)) {
-        i->image[0] = shared_image(m, d, false, false);
+        i->image[0] = shared_image(m, d, 0, false);
         pthread_mutex_unlock(&m->lock);
     }
     if (!r && m->info.own_vars)
-        r = ws_cuda_image_of(i, false) ? ws_cuda_machine_place(i) : ws_raise(-EIO);
+        r = ws_cuda_image_of(i, 0) ? ws_cuda_machine_place(i) : ws_raise(-EIO);
     else if (!r && write)
         r = init_vars(i, write);
     if (r) {
@@ -695,25 +723,25 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     return 0;
 }
 
-bool ws_cuda_image_ready(struct ws_dinstance *i, bool sms)
+bool ws_cuda_image_ready(struct ws_dinstance *i, unsigned form)
 {
     /* Without the lock, which is held during a compilation. */
-    return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE) ||
-           __atomic_load_n(&i->failed[sms], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&i->image[form], __ATOMIC_ACQUIRE) ||
+           __atomic_load_n(&i->failed[form], __ATOMIC_ACQUIRE);
 }
 
-struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, bool sms)
+struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, unsigned form)
 {
     struct ws_dmodule *m = i->module;
-    if (ws_cuda_image_ready(i, sms))
-        return __atomic_load_n(&i->image[sms], __ATOMIC_ACQUIRE);
+    if (ws_cuda_image_ready(i, form))
+        return __atomic_load_n(&i->image[form], __ATOMIC_ACQUIRE);
     pthread_mutex_lock(&m->lock);
-    struct ws_cuda_image *image = i->image[sms];
-    if (!image && !i->failed[sms]) {
-        image = i->own ? compile_again(m, i->device, i->var_va, sms)
-                       : shared_image(m, i->device, sms, true);
-        __atomic_store_n(&i->image[sms], image, __ATOMIC_RELEASE);
-        __atomic_store_n(&i->failed[sms], !image, __ATOMIC_RELEASE);
+    struct ws_cuda_image *image = i->image[form];
+    if (!image && !i->failed[form]) {
+        image = i->own ? compile_again(m, i->device, i->var_va, form)
+                       : shared_image(m, i->device, form, true);
+        __atomic_store_n(&i->image[form], image, __ATOMIC_RELEASE);
+        __atomic_store_n(&i->failed[form], !image, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&m->lock);
     return image;
@@ -735,12 +763,15 @@ int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_
         *ret = (struct ws_occupancy){0, "shared"};
         return 0;
     }
-    ws_occupancy_fit(&dev->spec, block_threads, k->n_regs, shared_bytes + k->static_shared_bytes,
-                     &fit);
+    const struct ws_cuda_image *i = m->images[0];
+    uint32_t regs = k->n_regs;
+    bool wide = i && i->max_threads[kernel] && block_threads > i->max_threads[kernel];
+    if (wide)
+        regs = WS_MIN(regs, dev->spec.regs_per_sm / dev->spec.max_threads_per_block);
+    ws_occupancy_fit(&dev->spec, block_threads, regs, shared_bytes + k->static_shared_bytes, &fit);
     *ret = (struct ws_occupancy){fit.blocks_per_sm, fit.limit};
-    if (!k->unsupported && m->images && m->images->device == d &&
-        ws_cuda_enter(d) == WS_CU_SUCCESS &&
-        WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, m->images->functions[kernel],
+    if (!k->unsupported && i && !wide && i->device == d && ws_cuda_enter(d) == WS_CU_SUCCESS &&
+        WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, i->functions[kernel],
               (int)block_threads, shared_bytes) == WS_CU_SUCCESS)
         ret->blocks_per_sm = (uint32_t)WS_MAX(blocks, 0);
     return 0;

@@ -946,6 +946,37 @@ static int run_in_parts(struct suite_op *o)
 }
 
 /* Stopped between blocks as often as possible, and resumed: each block ran exactly once. */
+/* A fenced kernel, or one that takes its blocks from a counter, needs more registers than its
+ * program knows of: its blocks may be as large as before. */
+static void test_large_blocks(void **state)
+{
+    struct ws_dmodule *m = NULL;
+    struct ws_dinstance *i = NULL;
+    uint64_t va = suite_alloc(&S, 0, 8192), vars[16] = {0};
+    uint32_t n = 0;
+    if (suite_target.worker || (suite_target.cuda && !suite_target.mock) ||
+        (suite_target.options.unfenced && !suite_target.options.preemptible))
+        skip();
+    setenv("WS_MOCK_REGS", "68", 1);
+    assert_int_equal(ws_device_module_load(S.device, S.ptx, &m, NULL), 0);
+    for (uint32_t v = 0; v < ws_dmodule_info(m)->n_vars && v < 16; v++)
+        vars[v] = S.vars[0][v] ? va + v * 512 : 0;
+    assert_int_equal(ws_device_instance_new(S.device, m, S.space[0], vars, &i), 0);
+    assert_int_equal(ws_dmodule_info(m)->kernels[K_COUNT].max_threads_per_block % 1024, 0);
+    for (uint32_t threads = 1024; threads >= 64; threads /= 4) {
+        struct suite_op o = suite_launch(&S, 0, K_COUNT, 3, threads, 0, 0, 0, 0);
+        o.op.launch.instance = i;
+        suite_run(&S, &o, WS_DEV_OK);
+        n += 3 * threads;
+    }
+    uint32_t got = 0;
+    suite_get(&S, 0, &got, vars[0], sizeof(got));
+    unsetenv("WS_MOCK_REGS");
+    assert_int_equal(got, n);
+    ws_device_instance_free(S.device, i);
+    ws_device_module_unload(S.device, m);
+}
+
 static void test_preempt_and_resume(void **state)
 {
     enum { BLOCKS = 10000 };
@@ -1312,6 +1343,7 @@ int main(int argc, char **argv)
         T(test_many_at_once),
         T(test_a_kernel_waits_for_a_copy),
         T(test_cancel),
+        T(test_large_blocks),
         T(test_preempt_and_resume),
         T(test_alarms),
         T(test_telemetry),

@@ -850,6 +850,24 @@ static const struct ws_kernel_info *function_of(const void *h, const char *call,
     return f ? &ws_dmodule_info(f->module->code)->kernels[f->kernel] : NULL;
 }
 
+/* WS_MOCK_REGS=N: kernels need N registers for each thread, or as many as a block leaves that is as
+ * large as the kernel says. 0: it is not asked for. */
+static uint32_t regs_of(const struct mock_function *f, const struct ws_kernel_info *k)
+{
+    const char *e = getenv("WS_MOCK_REGS");
+    uint32_t n = e ? (uint32_t)strtoul(e, NULL, 10) : 0;
+    const struct ws_ptx_func *p = ws_ptx_find_func(f->module->ptx, k->name);
+    bool says = p && (p->maxntid[0] || p->reqntid[0]);
+    return says ? WS_MIN(n, f->o.gpu->soft->spec.regs_per_sm / k->max_threads_per_block) : n;
+}
+
+/* Of an SM, and so of a block. */
+static uint32_t threads_by_regs(const struct mock_function *f, const struct ws_kernel_info *k)
+{
+    uint32_t n = regs_of(f, k);
+    return n ? f->o.gpu->soft->spec.regs_per_sm / n & ~31u : UINT32_MAX;
+}
+
 ws_cu_result cuFuncGetAttribute(int *value, int attribute, ws_cu_function h)
 {
     ENTER(MOCK_CTX);
@@ -859,7 +877,7 @@ ws_cu_result cuFuncGetAttribute(int *value, int attribute, ws_cu_function h)
         return WS_CU_INVALID_HANDLE;
     switch (attribute) {
     case WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = k->max_threads_per_block ? (int)k->max_threads_per_block : 1024;
+        *value = (int)WS_MIN(k->max_threads_per_block, threads_by_regs(f, k));
         break;
     case WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = (int)k->static_shared_bytes;
@@ -871,7 +889,7 @@ ws_cu_result cuFuncGetAttribute(int *value, int attribute, ws_cu_function h)
         *value = (int)k->local_bytes;
         break;
     case WS_CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *value = (int)WS_MIN(k->n_regs, 255u);
+        *value = (int)(regs_of(f, k) ? regs_of(f, k) : WS_MIN(k->n_regs, 255u));
         break;
     default:
         return WS_CU_INVALID_VALUE;
@@ -919,12 +937,13 @@ ws_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, ws_cu_func
     ENTER(MOCK_CTX);
     struct mock_function *f;
     struct ws_occupancy o;
-    if (!function_of(h, __func__, &f))
+    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    if (!k)
         return WS_CU_INVALID_HANDLE;
     if (threads <= 0 || ws_device_occupancy(f->o.gpu->soft, f->module->code, f->kernel,
                                             (uint32_t)threads, (uint32_t)shared_bytes, &o))
         return WS_CU_INVALID_VALUE;
-    *blocks = (int)o.blocks_per_sm;
+    *blocks = (int)WS_MIN(o.blocks_per_sm, threads_by_regs(f, k) / (uint32_t)threads);
     return WS_CU_SUCCESS;
 }
 
@@ -958,6 +977,8 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
             WS_MAX(f->o.gpu->soft->spec.shared_bytes_per_block,
                    (uint32_t)f->dynamic_bytes + k->static_shared_bytes))
         return WS_CU_INVALID_VALUE;
+    if (threads > threads_by_regs(f, k))
+        return WS_CU_LAUNCH_OUT_OF_RESOURCES;
     struct item *i = item_new();
     i->params = malloc(WS_MAX(bytes, (size_t)1));
     if (!i->params)
