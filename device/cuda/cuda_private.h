@@ -93,6 +93,7 @@ struct ws_cuda {
     struct ws_cuda_queue *free_queues, **queues;
     uint32_t n_queues;
     ws_cu_stream flag_stream; /* asks kernels to stop; NULL: the driver cannot */
+    ws_cu_event flag_event;   /* all flags that were raised so far have reached the GPU */
     /* The ws_cu_result that destroyed the context: set once, by any thread, without a lock */
     _Atomic int lost;
     char lost_text[192]; /* run_lock; read by ws_cuda_lost_text() */

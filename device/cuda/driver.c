@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef ws_cu_result get_proc_fn(const char *name, void **ret, int version,
@@ -77,6 +78,10 @@ int ws_cu_open(struct ws_cu *ret, const char *library, struct ws_diags *diags)
         ws_cu_close(&cu);
         return WS_CU_E_MISSING;
     }
+    /* As many hardware queues as there are, so that streams wait for each other less; and a first
+     * launch that does not wait for kernels while its code is loaded. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     ws_cu_result r = cu.cuInit(0);
     if (r == WS_CU_SUCCESS)
         r = cu.cuDriverGetVersion(&cu.version);

@@ -209,8 +209,36 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     op->preempted = true;
 }
 
-/* The control line goes to the GPU, the blocks run, and it comes back: all on the queue's
- * stream. */
+/* The next block's number goes to the GPU, without a copy if the driver can do that: copies wait for
+ * those of others. */
+static ws_cu_result set_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
+{
+    uint64_t ticket = q->control_va + offsetof(struct ws_cuda_control, ticket);
+    return d->flag_stream ? WS_CU(d, cuStreamWriteValue32, q->stream, ticket, q->control->ticket, 0)
+                          : WS_CU(d, cuMemcpyHtoDAsync, ticket, &q->control->ticket,
+                                  sizeof(q->control->ticket), q->stream);
+}
+
+static ws_cu_result read_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
+{
+    return WS_CU(d, cuMemcpyDtoHAsync, &q->control->ticket,
+                 q->control_va + offsetof(struct ws_cuda_control, ticket),
+                 sizeof(q->control->ticket), q->stream);
+}
+
+/* Lowers the flag of the queue's last launch if it was raised, and takes the other one. */
+static ws_cu_result take_flag(struct ws_cuda *d, struct ws_cuda_queue *q)
+{
+    uint64_t flag = q->control_va + offsetof(struct ws_cuda_control, flag[q->flag]);
+    if (!q->raised)
+        return WS_CU_SUCCESS;
+    q->flag ^= 1;
+    q->raised = false;
+    ws_cu_result e = WS_CU(d, cuStreamWaitEvent, q->stream, d->flag_event, 0);
+    return e == WS_CU_SUCCESS ? WS_CU(d, cuStreamWriteValue32, q->stream, flag, 0, 0) : e;
+}
+
+/* All on the queue's stream. Where SMs are chosen, the number of the next block comes back. */
 static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_queue *q = r->queue;
@@ -218,17 +246,23 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     /* Where SMs are chosen, as many blocks as fill all SMs: one alone might go to the same wrong SM
      * each time. */
     uint32_t blocks = left;
-    if (r->ctl.mask)
+    if (r->kept)
         blocks = WS_MAX(r->loops ? 1 : left, r->workers);
     else if (r->loops)
         blocks = WS_MIN(left, r->workers);
     uint32_t grid[3] = {blocks, 1, 1};
-    ws_cu_result e =
-        WS_CU(d, cuMemcpyHtoDAsync, q->control_va, q->control, sizeof(*q->control), q->stream);
+    ws_cu_result e = set_ticket(d, q);
+    if (e == WS_CU_SUCCESS && r->kept)
+        e = WS_CU(d, cuMemcpyHtoDAsync, r->ctl.mask, q->control->mask, sizeof(q->control->mask),
+                  q->stream);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, q->begin, q->stream);
     if (e == WS_CU_SUCCESS)
         e = launch(d, r, r->function, grid, r->params, r->params_bytes);
+    if (e == WS_CU_SUCCESS && r->kept)
+        return read_ticket(d, q);
+    /* Unless it is stopped, all blocks take their numbers. */
+    q->control->ticket = r->ctl.grid.total;
     return e;
 }
 
@@ -237,22 +271,23 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
                                          struct ws_cuda_image *i, uint32_t fit, bool kept)
 {
     struct ws_op *op = r->op;
+    struct ws_cuda_queue *q = r->queue;
     uint32_t k = op->launch.kernel;
-    struct ws_cuda_control *c = r->queue->control;
-    ws_cu_result e = WS_CU_SUCCESS;
-    memset(c, 0, sizeof(*c));
+    ws_cu_result e = take_flag(d, q);
+    memset(q->control, 0, sizeof(*q->control));
     if (op->launch.progress)
-        c->ticket = ws_cuda_progress_read(op->launch.progress).done;
+        q->control->ticket = ws_cuda_progress_read(op->launch.progress).done;
     for (unsigned sm = 0; kept && sm < d->base.spec.n_sms; sm++)
         if (ws_sm_set_has(&op->launch.sms, sm))
-            c->mask[sm / 32] |= UINT32_C(1) << sm % 32;
+            q->control->mask[sm / 32] |= UINT32_C(1) << sm % 32;
     r->rewritten = true;
-    r->last_ticket = c->ticket;
+    r->kept = kept;
+    r->last_ticket = q->control->ticket;
     r->function = i->functions[k];
     r->ctl = (struct ws_ptx_ctl){
-        .ticket = r->queue->control_va + offsetof(struct ws_cuda_control, ticket),
-        .flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag),
-        .mask = kept ? r->queue->control_va + offsetof(struct ws_cuda_control, mask) : 0};
+        .ticket = q->control_va + offsetof(struct ws_cuda_control, ticket),
+        .flag = q->control_va + offsetof(struct ws_cuda_control, flag[q->flag]),
+        .mask = kept ? q->control_va + offsetof(struct ws_cuda_control, mask) : 0};
     /* it succeeds, since fits() has tried it */
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid);
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
@@ -262,25 +297,25 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
         e = prepare_params(d, r, i, &r->ctl);
     if (e == WS_CU_SUCCESS)
         e = launch_part(d, r);
-    if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, c, r->queue->control_va, sizeof(*c), r->queue->stream);
     return started(d, r, e);
 }
 
 bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
 {
     struct ws_cuda_queue *q = r->queue;
-    if (!r->rewritten || r->op->error || r->cancelled || r->preempt ||
-        q->control->ticket >= r->ctl.grid.total)
+    bool reads = r->preempt && !r->kept && !r->reads_ticket;
+    if (!r->rewritten || r->op->error || r->cancelled ||
+        (!reads && (r->preempt || q->control->ticket >= r->ctl.grid.total)))
         return false;
+    if (reads) { /* how far it came */
+        r->reads_ticket = true;
+        (void)started(d, r, read_ticket(d, q));
+        return true;
+    }
     if (q->control->ticket == r->last_ticket && r->workers < WORKERS_MAX)
         r->workers *= 2; /* no block came to an SM of the set: the next ones must reach more SMs */
     r->last_ticket = q->control->ticket;
-    q->control->flag = 0;
-    ws_cu_result e = launch_part(d, r);
-    if (e == WS_CU_SUCCESS)
-        e = WS_CU(d, cuMemcpyDtoHAsync, q->control, q->control_va, sizeof(*q->control), q->stream);
-    (void)started(d, r, e);
+    (void)started(d, r, launch_part(d, r));
     return true;
 }
 

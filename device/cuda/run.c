@@ -82,6 +82,8 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
         (void *)(uintptr_t)ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, WS_CUDA_BOUNCE_BYTES);
     if (r == WS_CU_SUCCESS && (!line || !q->control_va || !q->bounce))
         r = WS_CU_OUT_OF_MEMORY;
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemsetD8Async, q->control_va, 0, sizeof(*q->control), d->memory_stream);
     if (r != WS_CU_SUCCESS) {
         queue_free(d, q);
         return r;
@@ -97,13 +99,17 @@ static ws_cu_result queues_open(struct ws_cuda *d)
     while (r == WS_CU_SUCCESS && d->n_queues < d->options.max_running) {
         struct ws_cuda_queue *q = NULL;
         r = queue_new(d, &q);
+        if (r != WS_CU_SUCCESS && d->n_queues && !ws_cuda_is_sticky(r)) {
+            r = WS_CU_SUCCESS;
+            break;
+        }
         if (r != WS_CU_SUCCESS)
-            return d->n_queues && !ws_cuda_is_sticky(r) ? WS_CU_SUCCESS : r;
+            return r;
         q->index = d->n_queues;
         q->next = d->free_queues;
         d->free_queues = d->queues[d->n_queues++] = q;
     }
-    return r;
+    return r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
 }
 
 /* Run lock held. NULL: none is free. */
@@ -206,15 +212,17 @@ static struct ws_cuda_run *take_first(struct ws_cuda *d, enum ws_cuda_state stat
     return ws_list_empty(l) ? NULL : take(ws_list_entry(l->next, struct ws_cuda_run, node));
 }
 
-/* Asks a kernel to stop: blocks that have begun run to their end, and no others begin. The flag is
- * written after the control line has reached the GPU. */
+/* Asks a kernel to stop: blocks that have begun run to their end, and no others begin. It may not
+ * have begun itself. */
 static void raise_flag(struct ws_cuda *d, struct ws_cuda_run *r)
 {
+    struct ws_cuda_queue *q = r->queue;
     if (!r->rewritten || !d->flag_stream)
         return;
-    uint64_t flag = r->queue->control_va + offsetof(struct ws_cuda_control, flag);
-    if (WS_CU(d, cuStreamWaitEvent, d->flag_stream, r->queue->begin, 0) != WS_CU_SUCCESS ||
-        WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS)
+    q->raised = true;
+    uint64_t flag = q->control_va + offsetof(struct ws_cuda_control, flag[q->flag]);
+    if (WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 1, 0) != WS_CU_SUCCESS ||
+        WS_CU(d, cuEventRecord, d->flag_event, d->flag_stream) != WS_CU_SUCCESS)
         ws_log(WS_WARN, "cuda: gpu=%u a running kernel could not be asked to stop", d->base.index);
 }
 
@@ -601,8 +609,10 @@ int ws_cuda_run_open(struct ws_cuda *d)
     if (queues_open(d) != WS_CU_SUCCESS ||
         WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
-    if (d->cu.cuStreamWriteValue32 && WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream,
-                                            WS_CU_STREAM_NON_BLOCKING, greatest) != WS_CU_SUCCESS)
+    if (d->cu.cuStreamWriteValue32 &&
+        (WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream, WS_CU_STREAM_NON_BLOCKING,
+               greatest) != WS_CU_SUCCESS ||
+         WS_CU(d, cuEventCreate, &d->flag_event, WS_CU_EVENT_DEFAULT) != WS_CU_SUCCESS))
         return WS_CUDA_E_MISSING;
     ws_cuda_say(d, "stop between blocks", d->flag_stream != NULL, "%s",
                 d->flag_stream ? "of kernels rewritten to take their blocks from a counter"
@@ -653,6 +663,8 @@ void ws_cuda_run_close(struct ws_cuda *d)
         (void)ws_cuda_drain(d, d->flag_stream);
         (void)d->cu.cuStreamDestroy(d->flag_stream);
     }
+    if (d->flag_event)
+        (void)d->cu.cuEventDestroy(d->flag_event);
     for (uint32_t k = 0; k < d->n_queues; k++)
         queue_free(d, d->queues[k]);
     free(d->queues);

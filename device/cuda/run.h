@@ -22,12 +22,14 @@ enum {
     WS_CUDA_CONTROL_ROOM = 4096, /* of a queue's control line in the stock */
 };
 
-/* What a rewritten launch works with, in device memory; the host has a copy of each in pinned
- * memory. */
+/* What a rewritten launch works with, in device memory; the host has a copy of ticket and mask in
+ * pinned memory. Of the flags, a launch looks at one. One that was raised is lowered by the next
+ * launch in the queue, which looks at the other; so none is ever lowered for a launch that is still
+ * to be stopped. */
 struct ws_cuda_control {
-    uint32_t ticket, flag;
+    uint32_t ticket, flag[2];
+    uint32_t reserved[5];
     uint32_t mask[8];
-    uint32_t reserved[6];
 };
 _Static_assert(sizeof(struct ws_cuda_control) == WS_CUDA_CONTROL_BYTES, "one cache line each");
 
@@ -45,6 +47,8 @@ struct ws_cuda_queue {
     struct ws_cuda_green *green_of; /* borrowed */
     ws_cu_event begin, end;
     struct ws_cuda_control *control; /* pinned; its twin is at control_va */
+    uint32_t flag;                   /* which one the present launch looks at */
+    bool raised;                     /* it was raised; run lock, or the thread that starts a run */
     ws_cu_ptr control_va;
     struct ws_cuda_fault *fault; /* behind control, in the same memory */
     /* fence.c: the ranges of a space; ranges (pinned) and its twin at ranges_va */
@@ -98,6 +102,8 @@ struct ws_cuda_run {
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* SMs that it may use */
     bool rewritten, fenced;
+    bool kept;          /* to a set of SMs; then its blocks may need several launches */
+    bool reads_ticket;  /* after it was stopped */
     bool untouched;     /* the context was lost before it began */
     uint64_t box_bytes; /* of the queue's box; 0: it has none */
     uint64_t heap_va, heap_bytes;

@@ -31,13 +31,15 @@ static const char *const may_wait[] = {
     "cuMemcpyHtoD",    "cuMemcpyDtoH",      "cuModuleLoadDataEx",  "cuModuleUnload",
     "cuMemsetD8Async", "cuMemHostRegister", "cuMemHostUnregister", "cuStreamCreateWithPriority",
     "cuStreamDestroy"};
+static const char *const *wrong;
+static size_t n_names;
 static _Atomic unsigned n_wrong;
 static char first_wrong[64];
 
 static void on_call(const char *name, bool behind)
 {
-    for (size_t k = 0; !behind && k < WS_ARRAY_SIZE(may_wait); k++)
-        if (!strcmp(name, may_wait[k]) && !n_wrong++)
+    for (size_t k = 0; !behind && k < n_names; k++)
+        if (!strcmp(name, wrong[k]) && !n_wrong++)
             snprintf(first_wrong, sizeof(first_wrong), "%s", name);
 }
 
@@ -49,8 +51,10 @@ static void check(bool ok, const char *text)
     exit(1);
 }
 
-static void begin(void)
+static void begin(const char *const *names, size_t n)
 {
+    wrong = names;
+    n_names = n;
     n_wrong = 0;
     mock.watch(on_call);
 }
@@ -77,7 +81,7 @@ static void submitting(struct suite *s)
         (void)suite_alloc(s, 0, 512);
     mock.hold(true);
     suite_submit(s, &runs);
-    begin();
+    begin(may_wait, WS_ARRAY_SIZE(may_wait));
     for (int k = 0; k < LAUNCHES; k++) {
         o[k] = suite_launch(s, k % 2, K_COUNT, 4, 32, 0, 0, 0, 0);
         suite_submit(s, &o[k]);
@@ -106,7 +110,7 @@ static void allocating(struct suite *s)
     struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
     mock.hold(true);
     suite_submit(s, &runs);
-    begin();
+    begin(may_wait, WS_ARRAY_SIZE(may_wait));
     uint64_t large = suite_alloc(s, 0, BYTES), small = suite_alloc(s, 0, 4096);
     memset(host, 1, sizeof(host));
     suite_get(s, 0, host, large, BYTES);
@@ -117,6 +121,31 @@ static void allocating(struct suite *s)
     end("allocating");
     mock.hold(false);
     suite_wait(&runs);
+}
+
+/* A launch that may be stopped neither begins with a copy, which would wait for those of others,
+ * nor is it stopped behind what other streams do. */
+static void stopping(struct suite *s)
+{
+    static const char *const copies[] = {"cuMemcpyHtoDAsync", "cuStreamWaitEvent"};
+    struct suite_op first = suite_launch(s, 0, K_COUNT, 40, 32, 0, 0, 0, 0),
+                    runs = suite_launch(s, 0, K_COUNT, 40, 32, 0, 0, 0, 0);
+    suite_run(s, &first, WS_DEV_OK); /* compiles it, and has the table of ranges copied */
+    mock.hold(true);
+    begin(copies, WS_ARRAY_SIZE(copies));
+    suite_submit(s, &runs);
+    check(suite_preempt(s, &runs) == 0, "a launch cannot be stopped");
+    end("stopping");
+    mock.hold(false);
+    suite_wait(&runs);
+    check(!runs.op.error, runs.op.text);
+    if (runs.op.preempted) {
+        runs.op.preempted = false;
+        suite_run(s, &runs, WS_DEV_OK);
+    }
+    uint32_t n = 0;
+    suite_get(s, 0, &n, s->vars[0][0], sizeof(n));
+    check(n == 2 * 40 * 32, "blocks were not run once each");
 }
 
 int main(int argc, char **argv)
@@ -138,6 +167,10 @@ int main(int argc, char **argv)
     check(!suite_begin(&s), "the device can't be opened");
     submitting(&s);
     allocating(&s);
+    suite_end(&s);
+    suite_target.options.preemptible = true;
+    check(!suite_begin(&s), "the device can't be opened");
+    stopping(&s);
     suite_end(&s);
     check(!mock.violations(&first), first);
     printf("no call that may wait for the GPU while a kernel runs\n");
