@@ -557,6 +557,24 @@ static struct ws_cuda_image *shared_image(struct ws_dmodule *m, struct ws_cuda *
 
 /* ---- instances ---- */
 
+/* Through pinned memory: from other memory the driver may still be copying when its call has
+ * returned, and no stream of ours waits for that. */
+static ws_cu_result put(struct ws_cuda *d, uint64_t va, const uint8_t *from, uint64_t n)
+{
+    uint64_t room = ws_cuda_stock_find(d, WS_CUDA_STOCK_PINNED, WS_CUDA_BOUNCE_BYTES, true);
+    ws_cu_result r = room ? WS_CU_SUCCESS : WS_CU_OUT_OF_MEMORY;
+    for (uint64_t at = 0, len; r == WS_CU_SUCCESS && at < n; at += len) {
+        len = WS_MIN(n - at, (uint64_t)WS_CUDA_BOUNCE_BYTES);
+        memcpy((void *)(uintptr_t)room, from + at, len);
+        r = WS_CU(d, cuMemcpyHtoDAsync, va + at, (void *)(uintptr_t)room, len, d->memory_stream);
+        ws_cu_result e = ws_cuda_drain(d, d->memory_stream);
+        r = r == WS_CU_SUCCESS ? e : r;
+    }
+    ws_cuda_stock_give(d, WS_CUDA_STOCK_PINNED, room, WS_CUDA_BOUNCE_BYTES);
+    return r;
+}
+
+/* @bytes: NULL: zeros. */
 static int write_bytes(struct ws_cuda *d, const struct ws_space *s, uint64_t va, const void *bytes,
                        uint64_t n)
 {
@@ -573,10 +591,7 @@ static int write_bytes(struct ws_cuda *d, const struct ws_space *s, uint64_t va,
             memcpy(host, from, len);
         else if (!device)
             memset(host, 0, len);
-        else if (from && WS_CU(d, cuMemcpyHtoD, va, from, len) != WS_CU_SUCCESS)
-            return ws_raise(-EIO);
-        else if (!from && (WS_CU(d, cuMemsetD8Async, va, 0, len, d->memory_stream) ||
-                           ws_cuda_drain(d, d->memory_stream)))
+        else if ((from ? put(d, va, from, len) : ws_cuda_clear(d, va, len)) != WS_CU_SUCCESS)
             return ws_raise(-EIO);
         from = from ? from + len : NULL;
         va += len;

@@ -102,6 +102,36 @@ static void submitting(struct suite *s)
     suite_wait(&runs);
 }
 
+/* A module's variables have their initial values when an instance of it is there. */
+static void variables(struct suite *s)
+{
+    static const char text[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                               ".visible .global .align 4 .u32 v[20000] = {7, 8};\n"
+                               ".visible .entry k()\n{\n.reg .b32 %r<2>;\n"
+                               "ld.global.u32 %r1, [v];\nst.global.u32 [v+4], %r1;\nret;\n}\n";
+    struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
+    struct ws_ptx_module *ptx = NULL;
+    struct ws_dmodule *m = NULL;
+    struct ws_dinstance *i = NULL;
+    uint64_t va = suite_alloc(s, 0, 80000);
+    uint32_t got[3] = {0};
+    check(!ws_ptx_parse(&ptx, text, strlen(text), "v.ptx", NULL) &&
+              !ws_device_module_load(s->device, ptx, &m, NULL),
+          "the module is not loaded");
+    mock.hold(true);
+    suite_submit(s, &runs);
+    begin(may_wait, WS_ARRAY_SIZE(may_wait));
+    check(!ws_device_instance_new(s->device, m, s->space[0], &va, &i), "no instance");
+    suite_get(s, 0, got, va, sizeof(got));
+    end("variables");
+    check(got[0] == 7 && got[1] == 8 && !got[2], "wrong initial values");
+    mock.hold(false);
+    suite_wait(&runs);
+    ws_device_instance_free(s->device, i);
+    ws_device_module_unload(s->device, m);
+    ws_ptx_module_free(ptx);
+}
+
 /* Allocations large and small, cleared although kernels could not clear them. */
 static void allocating(struct suite *s)
 {
@@ -167,6 +197,7 @@ int main(int argc, char **argv)
     check(!suite_begin(&s), "the device can't be opened");
     submitting(&s);
     allocating(&s);
+    variables(&s);
     suite_end(&s);
     suite_target.options.preemptible = true;
     check(!suite_begin(&s), "the device can't be opened");
