@@ -319,6 +319,13 @@ static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_t
              op->launch.instance->space != ws_space_id(ws_op_code_space(op)))
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
                       "launch: the module belongs to another address space or GPU");
+    else if (op->launch.kernel < op->launch.instance->module->info.n_kernels &&
+             op->launch.instance->is_restored &&
+             op->launch.instance->module->by_address[op->launch.kernel])
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE,
+                      "%.60s calls functions by addresses in memory, which were another worker's: "
+                      "the GPU's worker was restarted",
+                      op->launch.instance->module->kernels[op->launch.kernel].name);
     /* The heap is memory of the client like any other. It is made here, so that the next worker
      * gets it, too. */
     else if (op->launch.kernel < op->launch.instance->module->info.n_kernels &&

@@ -47,9 +47,10 @@ struct ws_proxy_region {
 struct ws_dmodule { /* begins with its info */
     struct ws_dmodule_info info;
     struct ws_kernel_info *kernels;
-    char **why;   /* [n_kernels] */
-    bool machine; /* text is machine code */
-    char *text;   /* as printed */
+    char **why;       /* [n_kernels] */
+    bool *by_address; /* [n_kernels]: it may call functions by addresses in memory */
+    bool machine;     /* text is machine code */
+    char *text;       /* as printed */
     size_t text_len;
     bool fenced; /* ws_ptx_module.fenced, which the text does not say */
     uint64_t id;
@@ -63,6 +64,8 @@ struct ws_dinstance {
     struct ws_dmodule *module;
     uint64_t id, space;
     uint64_t *var_va;
+    /* It was made for an older worker, whose functions had other addresses */
+    _Atomic bool is_restored;
     /* machine.c: of modules whose instances have variables of their own */
     struct ws_space *of;
     uint64_t *mapped;

@@ -451,6 +451,7 @@ static int64_t restore_instances(struct ws_proxy *p)
             break_space(p, i->space);
             continue;
         }
+        i->is_restored = true;
         r = ws_proxy_module_restore(p, i->module) ? WS_PROXY_ENDED : instance_ask(p, i, false);
         if (r && r != WS_PROXY_ENDED) {
             ws_log(WS_ERROR, "worker: gpu=%u a module was not restored (%lld)", p->base.index,

@@ -222,6 +222,22 @@ static void test_ends_between_operations(void **state)
     no_more(&b);
 }
 
+/* Addresses of functions that a program has in memory are those of the worker that ended. */
+static void test_function_addresses(void **state)
+{
+    uint64_t p = suite_alloc(&S, 0, 512);
+    struct suite_op o = suite_launch(&S, 0, K_VARS, 1, 1, p, 0, 0, 0);
+    uint32_t v = 0;
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, &v, p, sizeof(v));
+    assert_int_equal(v, 20 * 3 * 2);
+    end_worker();
+    struct suite_op again = suite_launch(&S, 0, K_VARS, 1, 1, p, 0, 0, 0);
+    suite_run(&S, &again, WS_DEV_E_LAUNCH_FAILURE);
+    assert_non_null(strstr(again.op.text, "vars calls functions by addresses"));
+    count(0, 1);
+}
+
 /* At any moment, with work under way: each operation ends, well or with an error that says so, and
  * what was there before is there. */
 static void test_ends_under_load(void **state)
@@ -519,6 +535,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(test_a_fault_of_one),
         T(test_ends_between_operations),
+        T(test_function_addresses),
         T(test_ends_under_load),
         T(test_ends_while_it_is_asked),
         T(test_cancelled_and_ended),
