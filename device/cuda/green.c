@@ -5,8 +5,8 @@
  * The GPU's SMs are split once into groups of the smallest size; the SMs that are left over are a
  * group, too. Every green context is made of groups of that one split, since the results of
  * different splits overlap. The interface does not tell which SMs a group has. So a small kernel
- * reads %smid in each group before the first use. If this disagrees with the groups' sizes, or two
- * groups share an SM, green contexts are not used. A launch with a set of SMs gets the groups that
+ * reads %smid in each group before the first use. A group in which that fails is not used. If what
+ * was read disagrees with the groups' sizes, or two groups share an SM, no green context is used. A launch with a set of SMs gets the groups that
  * lie entirely in the set; if there is none, it gets the whole GPU.
  *
  * Contexts are kept, each with the streams that queues have made in it, until the device is closed:
@@ -195,7 +195,7 @@ static bool plausible(const struct ws_cuda *d, const struct ws_cuda_greens *g)
 {
     struct ws_sm_set all = {0};
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        if (g->sms[k].n != g->groups[k].sm.count)
+        if (g->sms[k].n && g->sms[k].n != g->groups[k].sm.count)
             return false;
         for (unsigned sm = 0; sm < WS_SM_MAX; sm++) {
             if (!ws_sm_set_has(&g->sms[k], sm))
@@ -219,8 +219,15 @@ static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
         r = WS_CU(d, cuModuleGetFunction, &f, m, "where");
     if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuMemAlloc, &va, WS_SM_MAX * sizeof(uint32_t));
-    for (uint32_t k = 0; r == WS_CU_SUCCESS && k < g->n_groups; k++)
-        r = learn_group(d, f, va, &g->groups[k], &g->sms[k]);
+    /* A group that the driver makes no context of is not used; another may do. */
+    uint32_t n = 0;
+    ws_cu_result last = r;
+    for (uint32_t k = 0; r == WS_CU_SUCCESS && k < g->n_groups; k++) {
+        last = learn_group(d, f, va, &g->groups[k], &g->sms[k]);
+        n += last == WS_CU_SUCCESS;
+        r = ws_cuda_is_sticky(last) ? last : r;
+    }
+    r = n ? r : last;
     if (va)
         (void)WS_CU(d, cuMemFree, va);
     if (m)
@@ -242,7 +249,7 @@ static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *s
     uint32_t n = 0;
     *ret_sms = (struct ws_sm_set){0};
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        bool in = true;
+        bool in = g->sms[k].n;
         for (unsigned sm = 0; in && sm < WS_SM_MAX; sm++)
             in = !ws_sm_set_has(&g->sms[k], sm) || ws_sm_set_has(set, sm);
         for (unsigned sm = 0; in && sm < WS_SM_MAX; sm++)

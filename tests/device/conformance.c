@@ -696,6 +696,28 @@ static void test_sm_sets_of_cooperative_launches(void **state)
     suite_run(&S, &o, WS_DEV_OK);
 }
 
+/* A group of SMs of which the driver makes no context costs only that group. */
+static void test_a_green_context_that_fails(void **state)
+{
+    uint32_t v[4];
+    static const unsigned second[4] = {2, 3, 6, 7}; /* the mock driver's group */
+    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
+    int (*fail_call)(const char *, uint64_t, int);
+    void *p = suite_target.worker ? NULL : suite_mock("ws_mock_fail");
+    memcpy(&fail_call, &p, sizeof(p));
+    if (!p)
+        skip();
+    fail_call("cuGreenCtxCreate", 1, 2 /* OUT_OF_MEMORY */);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 64, where, times, 0, 0);
+    o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
+    for (unsigned k = 0; k < 4; k++)
+        ws_sm_set_add(&o.op.launch.sms, second[k]);
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, v, where, sizeof(v));
+    for (int k = 0; k < 4; k++)
+        assert_true(ws_sm_set_has(&o.op.launch.sms, v[k]));
+}
+
 static void test_occupancy(void **state)
 {
     struct ws_occupancy o;
@@ -1335,6 +1357,7 @@ int main(int argc, char **argv)
         T(test_launches_that_are_refused),
         T(test_sm_sets),
         T(test_sm_sets_of_cooperative_launches),
+        T(test_a_green_context_that_fails),
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),
