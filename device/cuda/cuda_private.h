@@ -55,7 +55,8 @@ struct ws_cuda {
     ws_cu_handle spare[64];       /* granules */
     uint32_t n_spare;
     _Atomic uint64_t n_pieces;
-    bool can_export, maps_host;
+    _Atomic bool can_export;
+    bool maps_host;
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
     _Atomic uint32_t n_clearing;       /* memory is being filled: ws_cuda_clear() */

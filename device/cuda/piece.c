@@ -15,7 +15,20 @@ static ws_cu_result create(struct ws_cuda *d, uint64_t bytes, ws_cu_handle *ret)
         .type = WS_CU_MEM_ALLOCATION_TYPE_PINNED,
         .handle_types = d->can_export ? WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
         .location = {WS_CU_MEM_LOCATION_TYPE_DEVICE, d->device}};
-    return WS_CU(d, cuMemCreate, ret, bytes, &p, 0);
+    char text[64];
+    ws_cu_result r = WS_CU(d, cuMemCreate, ret, bytes, &p, 0);
+    if (r == WS_CU_SUCCESS || r == WS_CU_OUT_OF_MEMORY || ws_cuda_is_sticky(r) || !d->can_export)
+        return r;
+    /* a sandbox, for one, may not pass such descriptors on although the GPU can */
+    p.handle_types = 0;
+    ws_cu_result without = WS_CU(d, cuMemCreate, ret, bytes, &p, 0);
+    if (without == WS_CU_SUCCESS && d->can_export) {
+        d->can_export = false;
+        ws_log(WS_WARN,
+               "cuda: gpu=%u memory cannot be exported (%s): it is lost when the process ends",
+               d->base.index, ws_cu_result_name(r, text, sizeof(text)));
+    }
+    return without;
 }
 
 static ws_cu_handle spare_take(struct ws_cuda *d)
@@ -114,8 +127,8 @@ void ws_cuda_piece_made(struct ws_cuda *d, const struct ws_cuda_piece *p, uint64
     int fd = -1;
     if (!d->keep.made)
         return;
-    if (WS_CU(d, cuMemExportToShareableHandle, &fd, p->handle,
-              WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != WS_CU_SUCCESS) {
+    if (d->can_export && WS_CU(d, cuMemExportToShareableHandle, &fd, p->handle,
+                               WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != WS_CU_SUCCESS) {
         ws_log(WS_WARN, "cuda: gpu=%u memory cannot be exported: it is lost when the process ends",
                d->base.index);
         fd = -1;

@@ -159,6 +159,8 @@ ws_cu_result cuMemCreate(ws_cu_handle *h, size_t bytes, const struct ws_cu_alloc
         prop->type != WS_CU_MEM_ALLOCATION_TYPE_PINNED || flags || !bytes || bytes % GRANULE ||
         prop->handle_types & ~WS_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return wrong("cuMemCreate", "wrong properties or size", 0, bytes);
+    if (prop->handle_types && getenv("WS_MOCK_REFUSE_EXPORT"))
+        return WS_CU_NOT_SUPPORTED;
     struct physical *p = ws_alloc(sizeof(*p));
     if (!p || !take(g, bytes)) {
         free(p);
