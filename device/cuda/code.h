@@ -32,12 +32,11 @@ struct ws_cuda_image {
     ws_cu_function *functions; /* NULL: the kernel is not in this form */
     uint8_t *kinds;            /* enum ws_ptx_rewrite */
     bool *flat;
-    uint32_t *dynamic_bytes; /* shared memory allowed so far */
-    uint32_t *max_threads;   /* of a block */
-    uint32_t *fence_at;      /* offset of struct ws_ptx_fence among the parameters */
-    uint32_t *ctl_at;        /* offset of struct ws_ptx_ctl */
-    uint32_t *lib_at;        /* offset of the address of struct ws_ptx_lib */
-    uint32_t *lib_uses;      /* ptx/passes/devlib.h; 0: the kernel has no such parameter */
+    uint32_t *max_threads; /* of a block */
+    uint32_t *fence_at;    /* offset of struct ws_ptx_fence among the parameters */
+    uint32_t *ctl_at;      /* offset of struct ws_ptx_ctl */
+    uint32_t *lib_at;      /* offset of the address of struct ws_ptx_lib */
+    uint32_t *lib_uses;    /* ptx/passes/devlib.h; 0: the kernel has no such parameter */
 };
 
 /* This device's modules and instances; the other devices complete these types of device.h in their

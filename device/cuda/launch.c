@@ -45,22 +45,6 @@ static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_f
     return (uint32_t)WS_MAX(n, 0);
 }
 
-/* Dynamic shared memory beyond the default has to be allowed, once for each function. Of queues
- * that race, the one with most wins. */
-static ws_cu_result allow_shared(struct ws_cuda *d, struct ws_cuda_image *i, uint32_t kernel,
-                                 const struct ws_op *op)
-{
-    uint32_t want = op->launch.shared_bytes;
-    if (want + info_of(op)->static_shared_bytes <= d->base.spec.shared_bytes_per_block ||
-        want <= __atomic_load_n(&i->dynamic_bytes[kernel], __ATOMIC_ACQUIRE))
-        return WS_CU_SUCCESS;
-    ws_cu_result r = WS_CU(d, cuFuncSetAttribute, i->functions[kernel],
-                           WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)want);
-    if (r == WS_CU_SUCCESS)
-        __atomic_store_n(&i->dynamic_bytes[kernel], want, __ATOMIC_RELEASE);
-    return r;
-}
-
 static ws_cu_result launch(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_function f,
                            const uint32_t grid[3], const void *params, size_t bytes)
 {
@@ -136,8 +120,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
     struct ws_op *op = r->op;
     uint32_t k = op->launch.kernel;
     const uint32_t *g = op->launch.grid;
-    ws_cu_result e = allow_shared(d, i, k, op);
-    if (e == WS_CU_SUCCESS && op->launch.flags & WS_LAUNCH_COOPERATIVE) {
+    if (op->launch.flags & WS_LAUNCH_COOPERATIVE) {
         uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * n_sms,
                  blocks = (uint64_t)g[0] * g[1] * g[2];
         if (blocks > room) {
@@ -147,8 +130,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
             return WS_CUDA_DONE;
         }
     }
-    if (e == WS_CU_SUCCESS)
-        e = prepare_params(d, r, i, NULL);
+    ws_cu_result e = prepare_params(d, r, i, NULL);
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, r->queue->begin, r->queue->stream);
     if (e == WS_CU_SUCCESS)
@@ -327,8 +309,7 @@ static uint32_t fits(struct ws_cuda *d, const struct ws_op *op, struct ws_cuda_i
     struct ws_ptx_shape shape;
     bool may = i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
                !(i->flat[k] && (b[1] > 1 || b[2] > 1));
-    return may && allow_shared(d, i, k, op) == WS_CU_SUCCESS ? blocks_per_sm(d, op, i->functions[k])
-                                                             : 0;
+    return may ? blocks_per_sm(d, op, i->functions[k]) : 0;
 }
 
 static uint32_t threads_of(const struct ws_op *op)

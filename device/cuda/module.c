@@ -62,7 +62,6 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
     free(i->functions);
     free(i->kinds);
     free(i->flat);
-    free(i->dynamic_bytes);
     free(i->max_threads);
     free(i->fence_at);
     free(i->ctl_at);
@@ -82,14 +81,13 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->functions = ws_alloc_array(n, sizeof(*i->functions));
     i->kinds = ws_alloc_array(n, sizeof(*i->kinds));
     i->flat = ws_alloc_array(n, sizeof(*i->flat));
-    i->dynamic_bytes = ws_alloc_array(n, sizeof(*i->dynamic_bytes));
     i->max_threads = ws_alloc_array(n, sizeof(*i->max_threads));
     i->fence_at = ws_alloc_array(n, sizeof(*i->fence_at));
     i->ctl_at = ws_alloc_array(n, sizeof(*i->ctl_at));
     i->lib_at = ws_alloc_array(n, sizeof(*i->lib_at));
     i->lib_uses = ws_alloc_array(n, sizeof(*i->lib_uses));
-    bool all = i->functions && i->kinds && i->flat && i->dynamic_bytes && i->max_threads &&
-               i->fence_at && i->ctl_at && i->lib_at && i->lib_uses;
+    bool all = i->functions && i->kinds && i->flat && i->max_threads && i->fence_at && i->ctl_at &&
+               i->lib_at && i->lib_uses;
     return all ? i : ws_cuda_image_free(i);
 }
 
@@ -222,6 +220,18 @@ static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
     return WS_CU(d, cuFuncGetAttribute, &v, which, f) == WS_CU_SUCCESS ? WS_MAX(v, 0) : 0;
 }
 
+/* Dynamic shared memory beyond the default has to be allowed once for each function: all that there
+ * is, since launches that allowed what they need could take it from each other. Without it, such a
+ * launch is refused by the driver. */
+static void allow_shared(struct ws_cuda *d, ws_cu_function f)
+{
+    int most = (int)d->base.spec.shared_bytes_per_block_optin -
+               attribute(d, f, WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    if (most > 0)
+        (void)WS_CU(d, cuFuncSetAttribute, f, WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                    most);
+}
+
 static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_ptx_module *ptx,
                                    const uint32_t *func, struct ws_cuda_image *i, unsigned form)
 {
@@ -232,6 +242,7 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
                                ptx->funcs[func[k]].name);
         if (r != WS_CU_SUCCESS)
             return r;
+        allow_shared(i->device, i->functions[k]);
         i->max_threads[k] = (uint32_t)attribute(i->device, i->functions[k],
                                                 WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     }
