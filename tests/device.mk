@@ -37,6 +37,13 @@ DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh 
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
+# The device on our own frontend as its driver.
+check_PROGRAMS += tests/process/far_addresses
+tests_process_far_addresses_SOURCES = tests/process/far_addresses.c
+tests_process_far_addresses_LDADD = -ldl
+dist_check_SCRIPTS += tests/process/nested.sh
+TESTS += tests/process/nested.sh
+
 check_PROGRAMS += tests/unit/device/test_clocks
 TESTS += tests/unit/device/test_clocks
 tests_unit_device_test_clocks_SOURCES = tests/unit/device/test_clocks.c

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs the device for real GPUs on a driver that its authors did not write for it: our own frontend,
+# as libcuda.so.1, over a second daemon with a software GPU. It fails if the devices' suite fails in
+# one of its ways, or if a whole program is wrong. With "long", more programs run.
+. "${srcdir:-.}/tests/process/lib.sh"
+[ -z "$asan" ] || skip "the frontend as a driver would need AddressSanitizer's runtime in every program"
+driver=$build/frontend/wattshare-driver
+
+# The inner daemon is the GPU. Its programs get addresses that begin behind those which the outer
+# daemon asks for.
+endpoint=ipc://$tmp/inner
+start_daemon --gpus rtx3070
+inner_pid=$daemon_pid inner=$WATTSHARE_SOCKET
+helper_pid=$inner_pid daemon_pid=
+"$build/tests/process/far_addresses" "$driver/libcuda.so.1" || fail "the inner daemon gives no addresses"
+
+for kind in cuda cuda-tickets cuda-unfenced worker; do
+    timeout 100 "$build/tests/device/conformance" $kind "$driver/libcuda.so.1" "$mock/libnvidia-ml.so.1" >"$tmp/out" 2>&1 ||
+        { grep -v -e 'OK ' -e 'RUN ' "$tmp/out"; fail "conformance $kind"; }
+    ok "conformance $kind: $(sed -n 's/^\[  PASSED  \] //p' "$tmp/out" | tail -n 1)"
+done
+
+cat >"$tmp/outer" <<S
+#!/bin/sh
+WATTSHARE_SOCKET=$inner LD_LIBRARY_PATH=$driver:$mock exec "$wattshared" "\$@"
+S
+chmod 755 "$tmp/outer"
+wattshared=$tmp/outer endpoint=ipc://$tmp/sock
+one_by_one="drv/matmul drv/sort drv/histogram"
+[ "${1:-}" != long ] || one_by_one=$(looping_clients)
+for conf in '' 'policy = rr' 'gpu_worker = no'; do
+    [ "$conf" != 'gpu_worker = no' ] || [ "${1:-}" = long ] || continue
+    echo "$conf" >"$tmp/conf"
+    start_daemon --gpus cuda --config "$tmp/conf"
+    # shellcheck disable=SC2086 # words
+    alone $one_by_one
+    together drv/matmul drv/aes drv/stencil
+    "$wattshare" status >"$tmp/status"
+    ! grep -q LOST "$tmp/status" || { cat "$tmp/status"; fail "the GPU is lost"; }
+    wait_empty
+    stop_daemon
+    ok "programs with: ${conf:-the default}"
+done
+kill -TERM "$inner_pid"
+wait "$inner_pid" || fail "the inner daemon ended with status $?"
+helper_pid=
