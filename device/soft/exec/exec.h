@@ -54,6 +54,7 @@ struct ws_exec_work {
     uint64_t n_global_loads,
         n_global_stores; /* warp instructions to global/generic-global/local memory */
     uint64_t n_load_sectors, n_store_sectors; /* 32-byte sectors they touched */
+    uint64_t n_texture_quads; /* groups of four lanes that fetched */
     uint64_t n_shared_accesses, n_atomics, n_barriers;
     uint64_t n_shared_loads;        /* of the accesses */
     uint64_t n_shared_transactions; /* more than one an access where banks conflict */

@@ -370,6 +370,7 @@ void ws_work_add(struct ws_exec_work *sum, const struct ws_exec_work *w)
     sum->n_global_stores += w->n_global_stores;
     sum->n_load_sectors += w->n_load_sectors;
     sum->n_store_sectors += w->n_store_sectors;
+    sum->n_texture_quads += w->n_texture_quads;
     sum->n_shared_accesses += w->n_shared_accesses;
     sum->n_shared_loads += w->n_shared_loads;
     sum->n_shared_transactions += w->n_shared_transactions;

@@ -32,6 +32,7 @@ void ws_units_events(const struct ws_gpu_spec *spec, const struct ws_need *need,
         e.shared_requests += (double)w->n_shared_loads;
         e.load_requests += (double)w->n_global_loads;
         e.l1_sectors += l1_sectors(spec, w);
+        e.texture_quads += (double)w->n_texture_quads;
         e.l2_sectors += (double)w->n_l2_sectors;
         e.dram_sectors += (double)w->n_dram_sectors;
         e.blocks += units[i].n_blocks;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "device/soft/exec/reuse.h"
 #include "tests/unit/exec/texture.h"
 
 /* ---- the reference ---- */
@@ -446,6 +447,48 @@ static void test_integer_coordinates(void **state)
                 expect(&t, k, ch, ref_at(&t, 0, 2, at, 0, ch), 1e-6, "2d, integers");
             }
     }
+    fix_deinit(&t.f);
+}
+
+/* ---- what fetches cost ---- */
+
+/* Fetches the thread's own texel of 4 bytes three times. L1 has it after the first. */
+static void test_traffic(void **state)
+{
+    (void)state;
+    if (replaced())
+        return;
+    static const struct ws_reuse_cache cache = {
+        .l1_bytes = 65536, .l2_bytes = 1 << 20, .n_sms = 1, .blocks_per_sm = 1};
+    struct tx t;
+    tx_init(&t);
+    t.f.reuse = ws_reuse_new(&cache, 1);
+    assert_non_null(t.f.reuse);
+#define FETCH "tex.1d.v4.u32.s32 {%r8, %r9, %r10, %r11}, [%d0, {%r0}];\n"
+    load(&t, FETCH FETCH FETCH);
+    *t.h = (struct ws_texture){.magic = WS_TEXTURE_MAGIC,
+                               .shape = WS_TEX_LINEAR,
+                               .format = WS_TEX_U32,
+                               .n_channels = 1,
+                               .n_levels = 1,
+                               .level = {{.address = t.texels,
+                                          .row_bytes = 4096,
+                                          .slice_bytes = 4096,
+                                          .width = 1024,
+                                          .height = 1,
+                                          .depth = 1}}};
+    for (unsigned k = 0; k < THREADS; k++)
+        t.x[k * 8] = k;
+    must_launch(&t);
+    struct ws_reuse_shares shares = ws_reuse_shares(t.f.reuse, &cache, &t.f.work);
+    ws_reuse_settle(&shares, &t.f.work);
+    uint64_t texels = THREADS * 4 / 32, others = THREADS * (32 + 16) / 32;
+    assert_int_equal(t.f.work.n_texture_quads, 3 * THREADS / 4);
+    assert_in_range(t.f.work.n_l2_sectors, texels + others - 1, texels + others + 1);
+    assert_in_range(t.f.work.n_dram_sectors, 0.9 * (double)(texels + others),
+                    1.1 * (double)(texels + others));
+    free(t.f.reuse);
+    t.f.reuse = NULL;
     fix_deinit(&t.f);
 }
 
@@ -1094,6 +1137,7 @@ int main(void)
         cmocka_unit_test(test_fetches),
         cmocka_unit_test(test_odd_coordinates),
         cmocka_unit_test(test_integer_coordinates),
+        cmocka_unit_test(test_traffic),
         cmocka_unit_test(test_cubes),
         cmocka_unit_test(test_seamless_cube),
         cmocka_unit_test(test_mipmaps),
