@@ -28,6 +28,34 @@ bool ws_fit_entry_models(const struct ws_gpu_spec *spec, struct ws_event_power *
     return f.has_power;
 }
 
+static double idle_w(const struct ws_event_power *p, const double x[WS_EVENT_POWER_N])
+{
+    static const enum ws_event_power_term terms[] = {
+        WS_EVENT_POWER_STATIC, WS_EVENT_POWER_MEMORY_CLOCK, WS_EVENT_POWER_CLOCK};
+    double w = 0;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(terms); i++)
+        w += p->w[terms[i]] * x[terms[i]];
+    return w;
+}
+
+struct ws_fit_plain ws_fit_entry_plain(const struct ws_event_gpu *gpu,
+                                       const struct ws_event_power *power,
+                                       const struct ws_measured_launch *v, size_t n)
+{
+    double x[WS_EVENT_POWER_N], above_w = 0, sms = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct ws_measured_launch *l = &v[i];
+        if (isnan(l->power_w))
+            continue;
+        ws_event_power_terms(gpu, power->knee, power->slope, &l->e, &l->clocks, l->rate_time_s, x);
+        above_w += fmax(0, l->power_w - idle_w(power, x));
+        sms += x[WS_EVENT_POWER_ACTIVE] * gpu->n_sms; /* by their clock and voltage */
+    }
+    ws_event_power_terms(gpu, power->knee, power->slope, &(struct ws_events){0}, &gpu->reference, 1,
+                         x);
+    return (struct ws_fit_plain){idle_w(power, x), sms > 0 ? above_w / sms : 0};
+}
+
 /* ---- the file ---- */
 
 static void put(FILE *f, const struct ws_fitted_key *k, double v)
@@ -35,10 +63,16 @@ static void put(FILE *f, const struct ws_fitted_key *k, double v)
     fprintf(f, "    %s = %.0f\n", k->name, fmax(0, v * k->units));
 }
 
-static void put_numbers(FILE *f, const struct ws_event_power *power,
-                        const struct ws_event_time *time, const char *calibrated)
+static const char *const plain_keys[] = {"static_mw", "idle_mw_per_sm", "dynamic_mw_per_sm"};
+
+static void put_numbers(FILE *f, const struct ws_fit_plain *plain,
+                        const struct ws_event_power *power, const struct ws_event_time *time,
+                        const char *calibrated)
 {
+    double plain_w[] = {plain->static_w, 0, plain->dynamic_w_per_sm};
     fprintf(f, "    calibrated = \"%s\"\n", calibrated);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(plain_keys); i++)
+        fprintf(f, "    %s = %.0f\n", plain_keys[i], fmax(0, plain_w[i] * 1e3));
     put(f, &ws_fitted_knee_key, power->knee);
     put(f, &ws_fitted_slope_key, power->slope);
     for (int i = 0; i < WS_EVENT_POWER_N; i++)
@@ -59,6 +93,8 @@ static bool is_ours(const char *line)
 {
     bool ours = is_key(line, "calibrated") || is_key(line, ws_fitted_knee_key.name) ||
                 is_key(line, ws_fitted_slope_key.name);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(plain_keys); i++)
+        ours = ours || is_key(line, plain_keys[i]);
     for (int i = 0; i < WS_EVENT_POWER_N; i++)
         ours = ours || is_key(line, ws_fitted_power_keys[i].name);
     for (int i = 0; i < WS_EVENT_TIME_N; i++)
@@ -72,8 +108,9 @@ static bool begins(const char *line, const char *name)
     return sscanf(line, " gpu %39s %1[{]", word, brace) == 2 && !strcmp(word, name);
 }
 
-int ws_fit_entry_write(const char *path, const char *name, const struct ws_event_power *power,
-                       const struct ws_event_time *time, const char *calibrated)
+int ws_fit_entry_write(const char *path, const char *name, const struct ws_fit_plain *plain,
+                       const struct ws_event_power *power, const struct ws_event_time *time,
+                       const char *calibrated)
 {
     char *line = NULL, *next = NULL;
     size_t cap = 0;
@@ -85,7 +122,7 @@ int ws_fit_entry_write(const char *path, const char *name, const struct ws_event
     int r = out ? 0 : ws_raise(-errno);
     while (!r && getline(&line, &cap, in) > 0) {
         if (where == IN && line[strspn(line, " \t")] == '}') {
-            put_numbers(out, power, time, calibrated);
+            put_numbers(out, plain, power, time, calibrated);
             where = AFTER;
         }
         if (where != IN || !is_ours(line))

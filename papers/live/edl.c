@@ -79,11 +79,11 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
     return r;
 }
 
-/* What models/dvfs says of a job that takes @ms at the default: energy and time at the setting
- * of least energy, by the default's. */
-static int predict(const struct ws_gpu_spec *spec, double ms, double *ret_energy, double *ret_time)
+/* What models/dvfs says of a job that takes @ms at the default and then draws @busy_w above static
+ * power: energy and time at the setting of least energy, by the default's. */
+static int predict(const struct ws_gpu_spec *spec, double ms, double busy_w, double *ret_energy,
+                   double *ret_time)
 {
-    double busy_w = spec->n_sms * (spec->dynamic_mw_per_sm / 1e3);
     struct ws_dvfs_task t = {.p0 = spec->static_mw / 1e3,
                              .gamma = MEMORY_WATTS * busy_w,
                              .c = (1 - MEMORY_WATTS) * busy_w,
@@ -117,8 +117,9 @@ static int run_edl(struct ws_experiment_run *x)
     }
     if (fclose(f) && !r)
         r = -EIO;
-    if (!r)
-        r = predict(&spec, o[1].busy_ms / o[1].released, &energy, &time);
+    if (!r) /* the power is the meter's, as for the daemon */
+        r = predict(&spec, o[1].busy_ms / o[1].released,
+                    o[1].active_mj / o[1].busy_ms - spec.static_mw / 1e3, &energy, &time);
     if (r)
         return -EIO;
     for (int i = 0; i < WAYS; i++) {

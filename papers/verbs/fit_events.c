@@ -313,7 +313,8 @@ static int write_entry(const struct events_verb *x, char **files,
     printf("calibrated = \"%s\"\n", text);
     if (!x->options->entry)
         return 0;
-    int r = ws_fit_entry_write(x->options->entry, x->spec.name, &x->power,
+    struct ws_fit_plain plain = ws_fit_entry_plain(&x->gpu, &x->power, x->set.v, x->n_judged);
+    int r = ws_fit_entry_write(x->options->entry, x->spec.name, &plain, &x->power,
                                has_times(left_out) ? &x->time : NULL, text);
     if (r == -ENOENT)
         ws_cli_error("%s: it is not there, or has no section gpu %s { }", x->options->entry,

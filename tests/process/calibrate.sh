@@ -44,6 +44,14 @@ cut -d, -f1-6 "$tmp/in.csv" >"$tmp/none.csv"
 run 1 'none.csv:1: no counters' --check "$tmp/none.csv"
 run 1 '--gpu is missing' --check "$tmp/families.csv"
 
+# An entry has one idle power: what single kernels add is added to what nothing running takes.
+for conf in "$src"/conf/gpu.d/*.conf; do
+    awk '$1 == "static_mw" { is = $3 }
+        $1 == "power_static_mw" || $1 == "power_memory_clock_mw" || $1 == "power_clock_mw" { sum += $3; fitted = 1 }
+        END { exit fitted && (is - sum > 2 || sum - is > 2) }' "$conf" || fail "$conf: static_mw is not the sum of the fitted powers while nothing runs"
+done
+ok "entries have one idle power"
+
 # What strangers do: another spelling of the GPU, the mark that spreadsheets put first, another GPU's
 # file, too few applications, times that are not in seconds.
 run 0 'rtx8000, Quadro RTX 8000: power' --check --gpu 'Quadro RTX 8000' "$tmp/in.csv"

@@ -433,22 +433,37 @@ static char *text_of(const char *path)
     return text[at];
 }
 
+/* What an entry says without looking at kernels: made_power() without kernels, and what SMs add. */
+static void plain_powers_are_those_of_the_fit(void **state)
+{
+    struct ws_event_power p = {.knee = 1, .w = {10, 20, 30, 40}};
+    struct ws_measured_launch v[] = {
+        {.e = {.active = 1}, .clocks = {1500, 5000}, .rate_time_s = 1, .power_w = 160},
+        {.e = {.active = 0.5}, .clocks = {750, 2500}, .rate_time_s = 1, .power_w = 60},
+        {.e = {.active = 1}, .clocks = {1500, 5000}, .rate_time_s = 1, .power_w = NAN},
+    };
+    struct ws_fit_plain plain = ws_fit_entry_plain(&gpu, &p, v, 3);
+    near(plain.static_w, 10 + 20 + 30, 1e-12);
+    near(plain.dynamic_w_per_sm, (100 + 60 - (10 + 10 + 15)) / (20 + 0.25 * 20), 1e-12);
+}
+
 static void entry_is_written(void **state)
 {
     static const char before[] =
         "# a comment\ngpu other {\n    power_static_mw = 1\n}\n"
-        "gpu mine {\n    sms = 3\n    power_static_mw = 2\n    # kept\n}\n";
+        "gpu mine {\n    sms = 3\n    static_mw = 9\n    power_static_mw = 2\n    # kept\n}\n";
     char path[] = "/tmp/ws_entry_XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, before, strlen(before)) == (ssize_t)strlen(before));
     close(fd);
     struct ws_event_power p = {.knee = 0.8, .slope = 0.6, .w = {10.5}};
     p.w[WS_EVENT_POWER_DRAM] = 1.25;
+    const struct ws_fit_plain plain = {12.5, 1.5};
     struct ws_event_time t;
     ws_event_time_init(&t);
-    assert_int_equal(ws_fit_entry_write(path, "none", &p, &t, "x"), -ENOENT);
+    assert_int_equal(ws_fit_entry_write(path, "none", &plain, &p, &t, "x"), -ENOENT);
     assert_string_equal(text_of(path), before);
-    assert_int_equal(ws_fit_entry_write(path, "mine", &p, &t, "power 1 %"), 0);
+    assert_int_equal(ws_fit_entry_write(path, "mine", &plain, &p, &t, "power 1 %"), 0);
     char *after = text_of(path);
     assert_memory_equal(after, before, strstr(before, "gpu mine") - before);
     const char *mine = strstr(after, "gpu mine");
@@ -458,11 +473,15 @@ static void entry_is_written(void **state)
                                         "    voltage_slope_milli = 600\n",
                                         "    power_static_mw = 10500\n",
                                         "    energy_dram_fj = 1250000\n",
+                                        "    static_mw = 12500\n",
+                                        "    idle_mw_per_sm = 0\n",
+                                        "    dynamic_mw_per_sm = 1500\n",
                                         "    time_dram_milli = 880\n"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         assert_non_null(strstr(mine, lines[i]));
     assert_null(strstr(mine, "power_static_mw = 2\n"));
-    assert_int_equal(ws_fit_entry_write(path, "mine", &p, &t, "power 1 %"), 0);
+    assert_null(strstr(mine, "static_mw = 9\n"));
+    assert_int_equal(ws_fit_entry_write(path, "mine", &plain, &p, &t, "power 1 %"), 0);
     assert_string_equal(text_of(path), after);
     unlink(path);
 
@@ -481,11 +500,17 @@ static void entry_is_written(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(power_is_the_formula),   cmocka_unit_test(power_is_found_again),
-        cmocka_unit_test(expectations_fill_gaps), cmocka_unit_test(time_is_the_formula),
-        cmocka_unit_test(time_is_found_again),    cmocka_unit_test(left_out_families_are_predicted),
-        cmocka_unit_test(scores_by_hand),         cmocka_unit_test(launches_are_read),
-        cmocka_unit_test(wrong_rows_are_named),   cmocka_unit_test(textures_are_what_is_left),
+        cmocka_unit_test(power_is_the_formula),
+        cmocka_unit_test(power_is_found_again),
+        cmocka_unit_test(expectations_fill_gaps),
+        cmocka_unit_test(time_is_the_formula),
+        cmocka_unit_test(time_is_found_again),
+        cmocka_unit_test(left_out_families_are_predicted),
+        cmocka_unit_test(scores_by_hand),
+        cmocka_unit_test(launches_are_read),
+        cmocka_unit_test(wrong_rows_are_named),
+        cmocka_unit_test(textures_are_what_is_left),
+        cmocka_unit_test(plain_powers_are_those_of_the_fit),
         cmocka_unit_test(entry_is_written),
     };
     if (argc > 1)
