@@ -7,9 +7,13 @@
  * what the GPU holds; time and energy are those of the part times what was left out ("part" says
  * so).
  *
+ * The programs of "titanv" were looked at only when all models were fitted and all others had been
+ * run. It is the chip of the V100 with other clocks and less memory, and gets the V100's numbers;
+ * times alone were measured there.
+ *
  * Usage: bench_truth [--data FOLDER] [--catalog PATH] [GPU [program]]
- *   FOLDER has nvdvfs-nvprof/NAME.csv with the columns app, core_mhz, mem_mhz, time_s and power_w;
- *   without it the predictions alone are printed.
+ *   FOLDER has nvdvfs-nvprof/NAME.csv with the columns app, core_mhz, mem_mhz, time_s and power_w,
+ *   and kpp/time.csv with gpu, app, n, rows and time_s; without it the predictions alone are printed.
  *   PATH is a catalog, or one of its files (bench/truth.sh). */
 #include <errno.h>
 #include <math.h>
@@ -195,11 +199,83 @@ static const struct program programs[] = {
      {4096, 1024, 0.05}},
 };
 
+/* Those of the TITAN V, and which size they were measured with: column n or rows. */
+static const struct aside {
+    double size;
+    struct program program;
+} asides[] = {
+    {8388608,
+     {"vector_add",
+      "vector_add",
+      {32768, 1, 1},
+      {256, 1, 1},
+      1,
+      {{32, SMALL_FLOATS}, {32, SMALL_FLOATS}, {32, ZERO}},
+      "pppi",
+      {8388608}}},
+    {8388608,
+     {"saxpy",
+      "saxpy",
+      {32768, 1, 1},
+      {256, 1, 1},
+      1,
+      {{32, SMALL_FLOATS}, {32, SMALL_FLOATS}},
+      "ppif",
+      {8388608, 2}}},
+    {3072,
+     {"conv2d_3x3",
+      "convolve_3x3",
+      {192, 192, 1},
+      {16, 16, 1},
+      1,
+      {{36, ZERO}, {36, SMALL_FLOATS}},
+      "ppii",
+      {3072, 3072}}},
+    {8388608,
+     {"histogram",
+      "histogram_atomic",
+      {32768, 1, 1},
+      {256, 1, 1},
+      1,
+      {{1, ZERO}, {32, RANDOM}},
+      "ppi",
+      {8388608}}},
+    {262144,
+     {"atomic_hotspot",
+      "hot_counter",
+      {1024, 1, 1},
+      {256, 1, 1},
+      1,
+      {{1, ZERO}},
+      "pii",
+      {262144, 50}}},
+    /* a quarter of the rows */
+    {1024,
+     {"matmul_naive",
+      "matrix_16",
+      {64, 16, 1},
+      {16, 16, 1},
+      1 / 4.0,
+      {{4, ZERO}, {4, SMALL_FLOATS}, {4, SMALL_FLOATS}},
+      "pppi",
+      {1024}}},
+    {2048,
+     {"matmul_tiled",
+      "matrix_shared",
+      {64, 16, 1},
+      {32, 32, 1},
+      1 / 4.0,
+      {{16, ZERO}, {16, SMALL_FLOATS}, {16, SMALL_FLOATS}},
+      "pppi",
+      {2048}}},
+};
+
 /* ---- what was measured ---- */
 
 struct measured {
     double time_s, power_w; /* 0: not known */
 };
+#define TITAN_V "titanv"
 enum { MAX_COLUMNS = 64 };
 
 static unsigned split(char *line, char *v[MAX_COLUMNS])
@@ -220,13 +296,29 @@ static double number(char *const *names, char *const *v, unsigned n, const char 
     return 0;
 }
 
-/* At the catalog's clocks. */
-static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app)
+/* Whether a row is of @app on the GPU: with this size, or, if it is 0, at the catalog's clocks. */
+static bool is_of(const char *app, double size, const struct ws_gpu_spec *spec, char *const *names,
+                  char *const *v, unsigned n)
+{
+    if (n < 2 || strcmp(v[1], app) != 0)
+        return false;
+    if (size > 0)
+        return !strcmp(v[0], "TITANV") &&
+               (number(names, v, n, "n") == size || number(names, v, n, "rows") == size);
+    return number(names, v, n, "core_mhz") == spec->core_mhz &&
+           number(names, v, n, "mem_mhz") == spec->memory_mhz;
+}
+
+static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app,
+                            double size)
 {
     struct measured m = {0, 0};
     char path[512], *line = NULL, *head = NULL, *names[MAX_COLUMNS], *v[MAX_COLUMNS];
     size_t cap = 0, head_cap = 0;
-    snprintf(path, sizeof(path), "%s/nvdvfs-nvprof/%s.csv", data, spec->name);
+    if (size > 0)
+        snprintf(path, sizeof(path), "%s/kpp/time.csv", data);
+    else
+        snprintf(path, sizeof(path), "%s/nvdvfs-nvprof/%s.csv", data, spec->name);
     FILE *f = fopen(path, "re");
     if (!f || getline(&head, &head_cap, f) <= 0) {
         perror(path);
@@ -235,8 +327,7 @@ static struct measured find(const char *data, const struct ws_gpu_spec *spec, co
     unsigned n = split(head, names);
     while (getline(&line, &cap, f) > 0) {
         unsigned k = split(line, v);
-        if (k > 1 && !strcmp(v[1], app) && number(names, v, k, "core_mhz") == spec->core_mhz &&
-            number(names, v, k, "mem_mhz") == spec->memory_mhz)
+        if (is_of(app, size, spec, names, v, k))
             m = (struct measured){number(names, v, WS_MIN(k, n), "time_s"),
                                   number(names, v, WS_MIN(k, n), "power_w")};
     }
@@ -385,10 +476,10 @@ struct errors {
     unsigned n, n_scaled;
 };
 
-static void compare(struct runner *r, const struct program *p, const char *data,
+static void compare(struct runner *r, const struct program *p, double size, const char *data,
                     struct errors *errors)
 {
-    struct measured is = data ? find(data, &r->spec, p->app) : (struct measured){0, 0};
+    struct measured is = data ? find(data, &r->spec, p->app, size) : (struct measured){0, 0};
     if (data && is.time_s <= 0)
         return;
     struct measured got = run(r, p);
@@ -400,12 +491,28 @@ static void compare(struct runner *r, const struct program *p, const char *data,
         printf(" %11.1f %9.1f %+8.1f %+8.1f %+8.1f", is.time_s * 1e6, is.power_w, e[0], e[1], e[2]);
     printf("\n");
     fflush(stdout);
-    for (int k = 0; data && k < 3; k++) {
+    for (int k = 0; k < 3 && !isnan(e[k]); k++) {
         errors->sum[k] += fabs(e[k]);
         errors->worst[k] = fmax(errors->worst[k], fabs(e[k]));
     }
     errors->n++;
     errors->n_scaled += p->part < 1;
+}
+
+static struct ws_gpu_spec spec_of(const struct ws_catalog *catalog, const char *name)
+{
+    bool titan = !strcmp(name, TITAN_V);
+    const struct ws_gpu_spec *found = ws_catalog_find(catalog, titan ? "v100" : name);
+    must(!found, name);
+    struct ws_gpu_spec spec = *found;
+    if (titan) { /* NVIDIA's numbers */
+        snprintf(spec.name, sizeof(spec.name), "%s", TITAN_V);
+        spec.core_mhz = 1455;
+        spec.memory_mhz = 850;
+        spec.memory_bytes_per_s = UINT64_C(652800000000);
+        spec.l2_bytes = 4608 << 10;
+    }
+    return spec;
 }
 
 static void run_gpu(const struct ws_catalog *catalog, const char *name, const char *app,
@@ -415,19 +522,23 @@ static void run_gpu(const struct ws_catalog *catalog, const char *name, const ch
     struct ws_diags diags = WS_DIAGS_NULL;
     struct ws_device_options options = {.clock = WS_CLOCK_FUNCTIONAL};
     struct errors errors = {.n = 0};
-    const struct ws_gpu_spec *spec = ws_catalog_find(catalog, name);
-    must(!spec, name);
-    r.spec = *spec;
+    r.spec = spec_of(catalog, name);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.cond, NULL);
     char *text = read_file(WS_SRCDIR "/bench/truth/kernels.ptx");
     must(ws_ptx_parse(&r.ptx, text, strlen(text), "kernels.ptx", &diags), "parse");
     must(ws_device_open_soft(&r.device, &r.spec, 0, &options, &diags), "open");
     must(ws_device_module_load(r.device, r.ptx, &r.module, &diags), "module");
-    for (size_t i = 0; i < WS_ARRAY_SIZE(programs); i++)
+    for (size_t i = 0; i < WS_ARRAY_SIZE(programs) && strcmp(name, TITAN_V) != 0; i++)
         if (!app || !strcmp(app, programs[i].app))
-            compare(&r, &programs[i], data, &errors);
-    if (data && errors.n)
+            compare(&r, &programs[i], 0, data, &errors);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(asides) && !strcmp(name, TITAN_V); i++)
+        if (!app || !strcmp(app, asides[i].program.app))
+            compare(&r, &asides[i].program, asides[i].size, data, &errors);
+    if (errors.n && errors.sum[0] > 0 && !(errors.sum[1] > 0))
+        printf("%-10s %u programs, %u of them a part: mean error time %.1f %%; worst %.0f %%\n",
+               name, errors.n, errors.n_scaled, errors.sum[0] / errors.n, errors.worst[0]);
+    else if (errors.n && data)
         printf("%-10s %u programs, %u of them a part: mean error time %.1f %%, power %.1f %%, "
                "energy %.1f %%; worst %.0f, %.0f, %.0f %%\n",
                name, errors.n, errors.n_scaled, errors.sum[0] / errors.n, errors.sum[1] / errors.n,
@@ -442,7 +553,7 @@ static void run_gpu(const struct ws_catalog *catalog, const char *name, const ch
 
 int main(int argc, char **argv)
 {
-    static const char *const gpus[] = {"v100", "gtx1080ti"};
+    static const char *const gpus[] = {"v100", "p100", "gtx1080ti", TITAN_V};
     const char *data = NULL;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;

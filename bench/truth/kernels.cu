@@ -376,3 +376,65 @@ extern "C" __global__ void diffusion(float *e, float *w, float *n, float *s, con
     s[at] = ds;
     n[at] = dn;
 }
+
+/* ---- programs that were looked at only when all above was done ---- */
+
+extern "C" __global__ void saxpy(float *y, const float *x, int n, float a)
+{
+    int i = blockDim.x * blockIdx.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+
+/* Each pixel with the eight around it. */
+__constant__ float taps3[9];
+extern "C" __global__ void convolve_3x3(float *to, const float *from, int rows, int cols)
+{
+    int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+    if (x >= cols || y >= rows)
+        return;
+    float sum = 0;
+#pragma unroll
+    for (int dy = -1; dy <= 1; dy++)
+#pragma unroll
+        for (int dx = -1; dx <= 1; dx++) {
+            int u = x + dx, v = y + dy;
+            if (u >= 0 && u < cols && v >= 0 && v < rows)
+                sum += taps3[(dy + 1) * 3 + dx + 1] * from[v * cols + u];
+        }
+    to[y * cols + x] = sum;
+}
+
+/* A histogram of each block in shared memory, added to that of all. */
+extern "C" __global__ void histogram_atomic(uint *bins, const int *data, int n)
+{
+    __shared__ uint own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    int i = blockDim.x * blockIdx.x + threadIdx.x;
+    if (i < n)
+        atomicAdd(&own[data[i] & 255], 1);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
+}
+
+/* All threads count in one place. */
+extern "C" __global__ void hot_counter(uint *counter, int n, int times)
+{
+    int i = blockDim.x * blockIdx.x + threadIdx.x;
+    if (i < n)
+        for (int k = 0; k < times; k++)
+            atomicAdd(counter, 1);
+}
+
+/* A product of square matrices from global memory, 16 x 16 elements a block. */
+extern "C" __global__ void matrix_16(float *c, const float *a, const float *b, int n)
+{
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= n || col >= n)
+        return;
+    float sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += a[row * n + k] * b[k * n + col];
+    c[row * n + col] = sum;
+}
