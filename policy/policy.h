@@ -73,7 +73,8 @@ struct ws_policy_task {
     int id;
     const char *name;
     double period, deadline, offset; /* deadline relative to release; 0: none */
-    int priority;                    /* real-time ones > 0; best effort: 0 */
+    double jitter;    /* a release may be later than period and offset say, by up to this */
+    int priority;     /* real-time ones > 0; best effort: 0 */
     int gpu_priority; /* of its GPU work, where a policy keeps that apart; else = priority */
     bool best_effort, busy_wait;
     double weight;                     /* share, 1 by default */

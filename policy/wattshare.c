@@ -16,6 +16,10 @@
  * greedy place always has been found by then. The count, not the clock, ends the search, so that
  * the same snapshots give the same decisions.
  *
+ * With the option `guarantee`, and tasks for which there is a plan that meets all deadlines
+ * (fallback.h), only places are considered that leave room for the plan, and its starts are made
+ * when they cannot wait any longer.
+ *
  * What is to come: a task's next release is a period after the last one that was seen. One that is
  * overdue may come at any moment; after another period it is not expected any more. */
 #include "config.h"
@@ -29,6 +33,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "policy/fallback.h"
 #include "policy/policy.h"
 #include "policy/rollout.h"
 
@@ -46,20 +51,24 @@ enum {
 
 struct awaited {
     int id;
-    double due; /* its next release; INFINITY: not known */
+    double due;  /* its next release; INFINITY: not known */
+    double last; /* release that was seen; -INFINITY: none */
 };
 struct lookahead {
     const struct ws_policy_system *sys;
     struct ws_rollout roll;
+    struct ws_fallback plan;
+    bool guarded; /* the plan can be followed now */
     struct awaited *tasks;
     int n_tasks;
-    double *due; /* [n_tasks]: of tasks */
-    double horizon, budget;
+    double *due, *last; /* [n_tasks]: of tasks */
+    double horizon, budget, guarantee;
 };
 
 static const struct ws_policy_option options_table[] = {
     {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
     {"budget", "40000", "places that one decision may evaluate; a tenth where no job would miss"},
+    {"guarantee", "0", "1: choices leave room for a plan that meets all deadlines, if there is one"},
     {NULL, NULL, NULL}};
 
 static struct lookahead *lookahead_of(struct ws_policy *p)
@@ -78,6 +87,9 @@ static int make_own(struct ws_policy **ret, const char *const *options, char *re
     if (!r)
         r = ws_policy_option_number(options_table, options, "budget", 0, 1e9, &o.budget, ret_error,
                                     error_bytes);
+    if (!r)
+        r = ws_policy_option_number(options_table, options, "guarantee", 0, 1, &o.guarantee,
+                                    ret_error, error_bytes);
     if (r)
         return r;
     struct lookahead *p = ws_alloc(sizeof(*p));
@@ -94,22 +106,25 @@ static void free_own(struct ws_policy *policy)
     if (!p)
         return;
     ws_rollout_deinit(&p->roll);
+    ws_fallback_deinit(&p->plan);
     free(p->tasks);
     free(p->due);
+    free(p->last);
     free(p);
 }
 
-/* Tasks come and go, but stay in order: the search for the next one begins behind the last. */
-static double known_due(const struct lookahead *p, int id, int *at)
+/* Tasks come and go, but stay in order: the search for the next one begins behind the last. NULL:
+ * there was none. */
+static const struct awaited *find_awaited(const struct lookahead *p, int id, int *at)
 {
     for (int i = 0; i < p->n_tasks; i++) {
         const struct awaited *t = &p->tasks[(*at + i) % p->n_tasks];
         if (t->id == id) {
             *at = (*at + i + 1) % p->n_tasks;
-            return t->due;
+            return t;
         }
     }
-    return NAN;
+    return NULL;
 }
 
 static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *s, char *ret_error,
@@ -118,19 +133,23 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     struct lookahead *p = lookahead_of(policy);
     size_t n = (size_t)WS_MAX(s->n_tasks, 1);
     struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
-    double *due = ws_alloc_array(n, sizeof(*due));
-    int r = tasks && due ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
+    double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last));
+    int r = tasks && due && last ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
+    if (!r)
+        r = ws_fallback_prepare(&p->plan, s);
     if (r < 0) {
         free(tasks);
         free(due);
+        free(last);
         return r;
     }
     for (int i = 0, at = 0; i < s->n_tasks; i++) {
         const struct ws_policy_task *t = &s->tasks[i];
-        double known = known_due(p, t->id, &at);
-        tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY};
-        if (!isnan(known) && t->period > 0)
-            tasks[i].due = known;
+        const struct awaited *known = find_awaited(p, t->id, &at);
+        tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY,
+                                    known ? known->last : -INFINITY};
+        if (known && t->period > 0)
+            tasks[i].due = known->due;
         if (isinf(p->roll.shortest[i])) {
             snprintf(ret_error, error_bytes, "task %d (%s): its time is known on no GPU", t->id,
                      t->name ? t->name : "");
@@ -139,9 +158,11 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     }
     free(p->tasks);
     free(p->due);
+    free(p->last);
     p->sys = s;
     p->tasks = tasks;
     p->due = due;
+    p->last = last;
     p->n_tasks = s->n_tasks;
     return r;
 }
@@ -152,9 +173,11 @@ static void note_releases(struct lookahead *p, const struct ws_policy_snapshot *
 {
     for (int i = 0; i < snap->n_jobs; i++) {
         const struct ws_policy_job *j = &snap->jobs[i];
-        double period = p->sys->tasks[j->task].period, *due = &p->tasks[j->task].due;
-        if (period > 0 && (isinf(*due) || j->release + period > *due))
-            *due = j->release + period;
+        struct awaited *t = &p->tasks[j->task];
+        double period = p->sys->tasks[j->task].period;
+        t->last = ws_greater(t->last, j->release);
+        if (period > 0 && (isinf(t->due) || j->release + period > t->due))
+            t->due = j->release + period;
     }
 }
 
@@ -212,9 +235,18 @@ static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
     tell(q, "%s%s: %s", q->n_tried ? "; " : "", where, what);
 }
 
+static bool allowed(const struct alternatives *q, const struct ws_rollout_place *place)
+{
+    return place->gpu < 0 || !q->p->guarded ||
+           ws_fallback_allows(&q->p->plan, q->p->roll.state.ready[q->i].job, place->gpu,
+                              place->n_sm, place->end);
+}
+
 static void try(struct alternatives *q, const struct ws_rollout_place *place)
 {
     struct ws_rollout_outcome o, found = {INFINITY, 0};
+    if (!allowed(q, place))
+        return;
     for (unsigned rule = 0; rule < _WS_ROLLOUT_RULE_N; rule++) {
         struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS)};
         if (q->p->roll.n_evaluated >= q->until)
@@ -294,6 +326,39 @@ static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
     }
 }
 
+/* Where the plan starts ready job @i; -1: not now. *@ret_by: when it must start at the latest. */
+static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, int home,
+                         struct ws_rollout_place *ret, double *ret_by)
+{
+    *ret = (struct ws_rollout_place){.gpu = -1};
+    int job = ws_fallback_next(&p->plan, home, &ret->gpu, &ret->n_sm, ret_by);
+    if (job < 0)
+        return -1;
+    const struct ws_policy_gpu *g = &p->sys->gpus[ret->gpu];
+    const struct ws_policy_cost *c = &p->sys->tasks[jobs[job].task].cost[g->type];
+    ret->gpu_start = p->roll.state.now + c->h2d;
+    ret->gpu_end = ret->gpu_start + c->wcet[ret->n_sm - 1];
+    ret->end = ret->gpu_end + c->d2h;
+    for (int i = 0; i < p->roll.state.n_ready; i++)
+        if (p->roll.state.ready[i].job == job)
+            return i;
+    return -1;
+}
+
+/* The place of the plan, which is always allowed. Where nothing is known of any other, it is
+ * taken by a job without a deadline; others have time until the plan needs it. */
+static void try_planned(struct alternatives *q)
+{
+    struct ws_rollout_place place;
+    double by;
+    for (int h = 0; h < q->p->plan.n_homes; h++)
+        if (planned_place(q->p, q->snap->jobs, h, &place, &by) == q->i) {
+            try(q, &place);
+            if (isinf(q->outcome.missed) && isinf(by))
+                q->best = place;
+        }
+}
+
 /* @until: roll.n_evaluated at which the budget is spent. */
 static void search(struct alternatives *q, const uint64_t until[2])
 {
@@ -305,8 +370,12 @@ static void search(struct alternatives *q, const uint64_t until[2])
     const struct ws_rollout_place greedy = q->best;
     q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY};
     q->until = until[1];
+    if (!allowed(q, &greedy))
+        q->best = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
     try(q, &greedy);
-    if (isinf(q->outcome.missed))
+    if (q->p->guarded)
+        try_planned(q);
+    if (isinf(q->outcome.missed) && (q->best.gpu >= 0 || r->n_evaluated >= q->until))
         return; /* no budget */
     bool missed = q->outcome.missed > 0;
     q->until = until[missed];
@@ -401,6 +470,49 @@ static bool all_full(const struct ws_rollout *r)
     return true;
 }
 
+/* Notes in the rollouts and in the plan what was decided about ready job @i. */
+static void commit(struct lookahead *p, const struct ws_policy_snapshot *snap, int i,
+                   const struct ws_rollout_place *place)
+{
+    if (p->guarded && place->gpu >= 0)
+        ws_fallback_started(&p->plan, snap, p->roll.state.ready[i].job, place->gpu, place->n_sm,
+                            place->end);
+    ws_rollout_commit(&p->roll, i, place);
+}
+
+/* Makes the starts of the plan that cannot wait. *@ret_by: when to look at the others. */
+static int start_planned(struct lookahead *p, const struct ws_policy_snapshot *snap,
+                         struct ws_policy_decisions *ret, size_t begin)
+{
+    for (int h = 0; h < p->plan.n_homes; h++) {
+        struct ws_rollout_place place;
+        double by = INFINITY;
+        int i = planned_place(p, snap->jobs, h, &place, &by);
+        if (i < 0 || by > snap->now)
+            continue;
+        struct ws_policy_decision *d =
+            start(p, snap, ret, begin, p->roll.state.ready[i].job, place.gpu, place.n_sm);
+        if (!d)
+            return ws_raise(-ENOMEM);
+        d->gpu_start = place.gpu_start;
+        d->gpu_end = place.gpu_end;
+        d->end = place.end;
+        ws_policy_explain(snap, d, "the plan that meets all deadlines starts it now");
+        commit(p, snap, i, &place);
+    }
+    return 0;
+}
+
+static double next_planned(struct lookahead *p, const struct ws_policy_snapshot *snap)
+{
+    double by, least = INFINITY;
+    struct ws_rollout_place place;
+    for (int h = 0; h < p->plan.n_homes; h++)
+        if (planned_place(p, snap->jobs, h, &place, &by) >= 0)
+            least = ws_lesser(least, by);
+    return least;
+}
+
 static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *snap,
                         struct ws_policy_decisions *ret, size_t begin)
 {
@@ -408,7 +520,7 @@ static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *sn
     const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(p->budget / ENERGY_SHARE),
                                roll->n_evaluated + (uint64_t)p->budget};
     double wake = INFINITY;
-    int r = 0;
+    int r = p->guarded ? start_planned(p, snap, ret, begin) : 0;
     for (int i = 0; !r && i < roll->state.n_ready && !all_full(roll);) {
         struct alternatives q = {.p = p, .snap = snap, .i = i};
         search(&q, until);
@@ -419,8 +531,10 @@ static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *sn
         } else {
             r = start_best(&q, ret, begin);
         }
-        ws_rollout_commit(roll, q.i, &q.best);
+        commit(p, snap, q.i, &q.best);
     }
+    if (p->guarded)
+        wake = ws_lesser(wake, next_planned(p, snap));
     if (r || !(wake < INFINITY))
         return r;
     struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_TIMER, -1, -1);
@@ -459,6 +573,23 @@ static int decide_unknown(struct lookahead *p, const struct ws_policy_snapshot *
     return 0;
 }
 
+/* The plan knows jobs that begin at the beginning, with their data in place, on GPUs that are on. A
+ * job that is late shows that its times are not those of the plan. */
+static int guard(struct lookahead *p, const struct ws_policy_snapshot *snap)
+{
+    p->guarded = true;
+    for (int k = 0; k < p->sys->n_gpus; k++)
+        p->guarded &= snap->gpus[k].power == WS_GPU_ON;
+    for (int i = 0; i < snap->n_jobs; i++) {
+        const struct ws_policy_job *j = &snap->jobs[i];
+        p->guarded &= j->state == WS_JOB_RUNNING ||
+                      (j->state == WS_JOB_WAITING && j->deadline > snap->now && !j->moves);
+    }
+    for (int i = 0; i < p->n_tasks; i++)
+        p->last[i] = p->tasks[i].last;
+    return ws_fallback_load(&p->plan, snap, p->last);
+}
+
 static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot *snap,
                       const struct ws_policy_event *event, struct ws_policy_decisions *ret)
 {
@@ -467,6 +598,9 @@ static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot 
     (void)event;
     note_releases(p, snap);
     int r = ws_rollout_load(&p->roll, snap);
+    p->guarded = false;
+    if (!r && p->plan.holds && p->guarantee > 0)
+        r = guard(p, snap);
     if (!r && p->roll.state.n_ready && !all_full(&p->roll)) {
         foresee(p, snap->now);
         r = decide_known(p, snap, ret, begin);

@@ -36,7 +36,7 @@ struct stage_state {
     uint64_t order;     /* of its start among all */
 };
 struct release {
-    double at;
+    double at, nominal; /* nominal: without its jitter */
     int task;
 };
 struct cpu_run {
@@ -111,6 +111,15 @@ static void tell(struct machine *m, enum ws_machine_event_kind kind, const struc
                                  .run = run,
                                  .why = why};
     m->o->event(m->o->arg, &e);
+}
+
+/* In [0, 1), the same for the same numbers. */
+static double drawn(uint64_t seed, uint64_t i)
+{
+    uint64_t x = seed + (i + 1) * UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return ldexp((double)((x ^ x >> 31) >> 11), -53);
 }
 
 /* ---- releases: a heap by time and task ---- */
@@ -213,6 +222,22 @@ static bool skip_late(struct machine *m)
     return any;
 }
 
+static double jitter(const struct machine *m, const struct ws_policy_task *t)
+{
+    return t->jitter > 0 && !ticks(m) ? t->jitter * drawn(~m->o->seed, 2 * m->n_seq) : 0;
+}
+
+static void schedule_next(const struct machine *m, struct release *r)
+{
+    const struct ws_policy_task *t = &m->sys->tasks[r->task];
+    if (ticks(m)) /* this clock drifts with periods that are no whole number of ticks */
+        r->nominal = m->now;
+    else if (m->o->late > 0)
+        r->nominal += m->o->late * t->period * drawn(~m->o->seed, 2 * m->n_seq + 1);
+    r->nominal += t->period;
+    r->at = r->nominal + jitter(m, t);
+}
+
 static int release_due(struct machine *m, bool *ret_any)
 {
     while (m->n_releases && m->releases[0].at <= m->now) {
@@ -224,8 +249,8 @@ static int release_due(struct machine *m, bool *ret_any)
         *ret_any = true;
         if (!(t->period > 0))
             *r = m->releases[--m->n_releases];
-        else /* a tick's clock drifts with periods that are no whole number of ticks */
-            r->at = (ticks(m) ? m->now : r->at) + t->period;
+        else
+            schedule_next(m, r);
         release_heap_sift(NULL, m->releases, m->n_releases, 0);
     }
     return 0;
@@ -370,12 +395,9 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
 /* The share of its time that a kernel of @j takes. */
 static double share_of(const struct machine *m, const struct ws_policy_job *j)
 {
-    uint64_t x = m->o->seed + (j->seq + 1) * UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
     if (!(m->o->early > 0) || ticks(m))
         return 1;
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return 1 - m->o->early * ldexp((double)((x ^ x >> 31) >> 11), -53);
+    return 1 - m->o->early * drawn(m->o->seed, j->seq);
 }
 
 static int start(struct machine *m, const struct ws_policy_decision *d)
@@ -700,7 +722,7 @@ static int init(struct machine *m)
         m->stages[i].until = INFINITY;
     }
     for (int i = 0; i < s->n_tasks; i++)
-        m->releases[m->n_releases++] = (struct release){s->tasks[i].offset, i};
+        m->releases[m->n_releases++] = (struct release){s->tasks[i].offset, s->tasks[i].offset, i};
     release_heap_make(NULL, m->releases, m->n_releases);
     return 0;
 }

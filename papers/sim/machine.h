@@ -52,6 +52,10 @@ struct ws_machine_options {
      * that the policy does not know: it goes on predicting the whole. 0: they take the whole. The
      * draws depend on the seed and on the order of releases, not on the policy. Events only. */
     double early;
+    /* Sporadic releases: each comes later than a period after the last, by a share of the period
+     * that is drawn from [0, late]. Independently of it, the jitter of a task is drawn for each
+     * release. Events only. */
+    double late;
     uint64_t seed;
     enum ws_energy_form form;
     bool explain;

@@ -73,3 +73,7 @@ for claim in "24: misses, % of sbeet-mg's " '24: sets with more misses' '24: les
     grep -F -e "$claim" "$tmp/out" | grep -q ' reproduces ' || { cat "$tmp/out"; fail "$claim: it does not hold"; }
 done
 [ "$(grep -c ',wattshare,' "$tmp/own/own-sbeet-24.csv")" = 11 ] || fail "own-sbeet: a row for each utilisation is wanted"
+
+# Sets that pass the test miss nothing with the guarantee, and would without it.
+expect 0 'guarantee=1: jobs missed in sets that pass *≤ 0 *0.0 *– *reproduces' $w experiment own-safe --quick --no-plot --out "$tmp/safe"
+grep -q 'guarantee=0: jobs missed in the same sets *– *[1-9]' "$tmp/out" || fail "own-safe: its sets are too easy"

@@ -299,6 +299,44 @@ static void test_late_everywhere(void **state)
     unmake(&w);
 }
 
+/* ---- the guarantee ---- */
+
+/* A job of task 1 has 40 ms of time, and takes 8 ms on all SMs. One of task 0 may come at any moment,
+ * and takes 2 of the 10 ms until its deadline. It was last seen long ago, so that nobody foresees
+ * it. */
+static void make_safe(struct world *w, const char *option)
+{
+    make_world(w, 1);
+    w->gpus[0].n_slots = w->states[0].n_slots = 1;
+    set_task(w, 0, 2, 30, 10);
+    set_task(w, 1, 7, 80, 40);
+    for (int m = 1; m < SMS; m++)
+        w->wcet[1][m - 1] = 9; /* it takes the least energy on one SM, with which it is too long */
+    make_policy(w, option);
+    w->snap.explain = true;
+    add_job(w, 1, WS_JOB_WAITING, NOW + 40);
+}
+
+static void test_guarantee(void **state)
+{
+    (void)state;
+    struct world w;
+    make_safe(&w, NULL);
+    decide(&w);
+    assert_starts(&w, 0, 0, 1);
+    unmake(&w);
+    make_safe(&w, "guarantee=1");
+    decide(&w);
+    assert_true(!find(&w, WS_DECIDE_START, 0) || find(&w, WS_DECIDE_START, 0)->n_sm == SMS);
+    unmake(&w);
+    make_safe(&w, "guarantee=1"); /* the last moment */
+    w.snap.now = NOW + 33;
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    assert_non_null(strstr(find(&w, WS_DECIDE_START, 0)->why, "the plan that meets all deadlines"));
+    unmake(&w);
+}
+
 /* ---- what is to come ---- */
 
 /* The release that was seen says when the next one comes, also after the tasks have changed. */
@@ -486,7 +524,8 @@ static void test_options(void **state)
 {
     (void)state;
     struct world w;
-    const char *const wrong[][2] = {{"horizon=-1", NULL}, {"budget=x", NULL}, {"depth=3", NULL}};
+    const char *const wrong[][2] = {
+        {"horizon=-1", NULL}, {"budget=x", NULL}, {"depth=3", NULL}, {"guarantee=2", NULL}};
     make_world(&w, 1);
     for (size_t i = 0; i < WS_ARRAY_SIZE(wrong); i++)
         assert_int_equal(w.ops->make(&w.p, wrong[i], w.error, sizeof(w.error)), WS_POLICY_E_OPTION);
@@ -498,7 +537,7 @@ static void test_without_memory(void **state)
     struct world w;
     make_world(&w, 1);
     make_policy(&w, NULL);
-    for (uint64_t n = 1; n <= 5; n++) {
+    for (uint64_t n = 1; n <= 9; n++) {
         ws_alloc_fail_after(n);
         assert_int_equal(prepare(&w), -ENOMEM);
     }
@@ -598,10 +637,11 @@ static void test_any_state(void **state)
 {
     (void)state;
     static struct world w;
+    static const char *const safe[] = {"guarantee=1", NULL};
     for (uint64_t i = 1; i <= 20000; i++) {
         uint64_t seed = i;
         make_any(&w, &seed);
-        assert_int_equal(w.ops->make(&w.p, NULL, w.error, sizeof(w.error)), 0);
+        assert_int_equal(w.ops->make(&w.p, i % 2 ? safe : NULL, w.error, sizeof(w.error)), 0);
         assert_true(prepare(&w) >= 0);
         decide(&w);
         check_starts(&w);
@@ -631,6 +671,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_waits_without_deadline_only_for_one_that_would_miss),
         cmocka_unit_test(test_waits_for_energy_only_with_a_deadline),
         cmocka_unit_test(test_late_everywhere),
+        cmocka_unit_test(test_guarantee),
         cmocka_unit_test(test_releases_are_remembered),
         cmocka_unit_test(test_overdue_releases),
         cmocka_unit_test(test_releases_are_capped),
