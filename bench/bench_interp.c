@@ -38,7 +38,9 @@ static struct ws_code *code;
 static float *a, *b, *c, *want;
 static int *idx;
 static unsigned *raw;
-static uint64_t *var_va; /* the module's variables (tables of sinf()) */
+static _Float16 *halves_a, *halves_b;
+static float *halved_a, *halved_b; /* the same values */
+static uint64_t *var_va;           /* the module's variables (tables of sinf()) */
 static double seconds = 0.1;
 
 /* CPU time of this thread: what else the machine does, does not count. */
@@ -74,6 +76,7 @@ static uint64_t va(const void *p)
     }
 
 REF(matmul, c_matmul(a, b, want, MAT))
+REF(tensor, c_matmul(halved_a, halved_b, want, MAT))
 REF(alu, c_alu(UINTS(want), ALU_THREADS, ALU_STEPS))
 REF(saxpy, memset(want, 0, VEC * 4); c_saxpy(want, a, 2.0f, VEC))
 REF(gather, c_gather(want, idx, a, VEC))
@@ -260,8 +263,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", infos[k].name, infos[k].unsupported);
             return 2;
         }
-    void **all[] = {(void **)&a,    (void **)&b,   (void **)&c,
-                    (void **)&want, (void **)&idx, (void **)&raw};
+    void **all[] = {(void **)&a,        (void **)&b,       (void **)&c,        (void **)&want,
+                    (void **)&idx,      (void **)&raw,     (void **)&halves_a, (void **)&halves_b,
+                    (void **)&halved_a, (void **)&halved_b};
     for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++) {
         *all[k] = aligned_alloc(4096, VEC * 4);
         if (!*all[k] || ws_space_map_host(space, va(*all[k]), VEC * 4, *all[k]) != 0)
@@ -274,6 +278,8 @@ int main(int argc, char **argv)
         b[i] = (float)(int)(seed >> 8 & 0xffff) / 65536.0f - 0.5f;
         idx[i] = (int)(seed >> 12);
         raw[i] = seed ^ seed << 15;
+        halved_a[i] = halves_a[i] = (_Float16)a[i];
+        halved_b[i] = halves_b[i] = (_Float16)b[i];
     }
     struct ws_texture *textures = aligned_alloc(4096, 8192);
     uint64_t *rows = aligned_alloc(4096, 4096);
@@ -311,6 +317,15 @@ int main(int argc, char **argv)
          {16, 16},
          {{va(a), va(b), va(c), MAT}},
          ref_matmul,
+         MAT * MAT * 4,
+         FLOATS,
+         NULL},
+        {"matmul tensor",
+         "matmul_tensor",
+         {MAT / 64, MAT / 16},
+         {128, 1},
+         {{va(halves_a), va(halves_b), va(c), MAT}},
+         ref_tensor,
          MAT * MAT * 4,
          FLOATS,
          NULL},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source of bench_interp.ptx: nvcc -ptx -arch=compute_75 -O3
+#include <mma.h>
+using namespace nvcuda;
 extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c, int n)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -245,4 +247,19 @@ extern "C" __global__ void calls_indirect(unsigned *out, int n)
 extern "C" __global__ void tiny(float *out, const float *in)
 {
     out[blockIdx.x * blockDim.x + threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x] + 1;
+}
+/* A warp for each tile of 16 x 16, by tensor cores. */
+extern "C" __global__ void matmul_tensor(const half *a, const half *b, float *c, int n)
+{
+    int row = blockIdx.y * 16, col = (blockIdx.x * 4 + threadIdx.x / 32) * 16;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> s;
+    wmma::fill_fragment(s, 0.0f);
+    for (int k = 0; k < n; k += 16) {
+        wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
+        wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> y;
+        wmma::load_matrix_sync(x, a + row * n + k, n);
+        wmma::load_matrix_sync(y, b + k * n + col, n);
+        wmma::mma_sync(s, x, y, s);
+    }
+    wmma::store_matrix_sync(c + row * n + col, s, n, wmma::mem_row_major);
 }

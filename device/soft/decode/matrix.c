@@ -132,6 +132,10 @@ static void emit(struct ws_dec *d, const struct ws_matrixop *o, const struct des
         return;
     }
     *kept = *o;
+    if (ws_matrix_plan(kept, &d->code->arena) < 0) {
+        d->oom = true;
+        return;
+    }
     ws_dec_emit(d, WS_H_bar_warp)->e = (int32_t)ws_dec_const(d, 4, UINT32_MAX);
     ws_dec_emit(d, WS_H_matrix)->imm = (int64_t)(uintptr_t)kept;
     type t = reg_type(o->d.elem, o->d.which == WS_FRAG_C);

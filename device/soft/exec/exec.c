@@ -151,24 +151,30 @@ const uint8_t *ws_exec_margin(struct ws_core_ctx *c, uint64_t va, uint64_t bytes
                : NULL;
 }
 
+uint8_t *ws_exec_lane_try(struct ws_core_ctx *c, unsigned lane, unsigned space, uint64_t va,
+                          uint64_t bytes, bool store)
+{
+    uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
+    if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED))
+        return (!window || window == WS_WINDOW_SHARED) && off < c->shared_bytes &&
+                       c->shared_bytes - off >= bytes
+                   ? c->shared + off
+                   : NULL;
+    if (space == WS_SP_GENERIC && window == WS_WINDOW_LOCAL)
+        return off < c->local_stride && c->local_stride - off >= bytes
+                   ? c->local + lane * c->local_stride + off
+                   : NULL;
+    const struct ws_mapping *m = ws_exec_map(c, va, bytes);
+    return m && !(store && m->flags & WS_MAP_READONLY) ? m->host + (va - m->va) : NULL;
+}
+
 uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
                           unsigned space, uint64_t va, uint64_t bytes, bool store)
 {
-    uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
-    if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED)) {
-        if ((!window || window == WS_WINDOW_SHARED) && off < c->shared_bytes &&
-            c->shared_bytes - off >= bytes)
-            return c->shared + off;
-    } else if (space == WS_SP_GENERIC && window == WS_WINDOW_LOCAL) {
-        if (off < c->local_stride && c->local_stride - off >= bytes)
-            return c->local + lane * c->local_stride + off;
-    } else {
-        const struct ws_mapping *m = ws_exec_map(c, va, bytes);
-        if (m && !(store && m->flags & WS_MAP_READONLY))
-            return m->host + (va - m->va);
-    }
-    ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_ADDRESS, lane, va, NULL);
-    return NULL;
+    uint8_t *p = ws_exec_lane_try(c, lane, space, va, bytes, store);
+    if (!p)
+        ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_ADDRESS, lane, va, NULL);
+    return p;
 }
 
 void ws_exec_split(struct ws_core_ctx *c, uint32_t mask, const struct ws_seg *seg, uint32_t depth)

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/matrix.c - warp-wide matrices: wmma, mma, ldmatrix, stmatrix, movmatrix.
- *
- * A multiplication takes all lanes' registers apart into matrices of doubles (or of 64-bit
- * integers), multiplies, and puts the result together again. Products of the narrow formats are
- * exact in double, and so is nearly every sum of them; the result is rounded once to its format,
- * which is at least as close as PTX asks ("accumulation at single precision or better"). f64 uses
- * fused multiply-adds in order of k.
+/* device/soft/exec/matrix.c - warp-wide matrices: where their elements are, and wmma's loads and
+ * stores, ldmatrix, stmatrix, movmatrix. Products are in matrix.inc.
  *
  * PTX leaves open which lane holds what of a wmma fragment, except that equal fragments agree.
- * Ours: elements row by row, lane 0 the first few, then lane 1; where registers are more than
- * elements, the elements repeat. */
+ * Ours, so that whole rows of registers are rows of the matrix: A and B row by row (a B of single
+ * bits column by column, as mma has them) through a register of all lanes, then through the next
+ * one; where registers are more than elements, the elements repeat. C and D: the first element of
+ * each lane, then the second one. Programs count on accumulators of f16 and of f32 having their
+ * elements in the same order. */
 #include "device/soft/exec/matrix.h"
 
-#include <math.h>
+#include <errno.h>
 #include <string.h>
 
-#include "device/soft/decode/lane.h"
+#include "base/arena.h"
+#include "base/error.h"
 
-enum { LANES = 32, MAX_ELEMS = 64 * 256 };
+enum { LANES = 32 };
 
 uint32_t ws_elem_bits(enum ws_elem e)
 {
@@ -27,11 +26,6 @@ uint32_t ws_elem_bits(enum ws_elem e)
         [WS_ELEM_U8] = 8,   [WS_ELEM_S4] = 4,    [WS_ELEM_U4] = 4,    [WS_ELEM_B1] = 1,
         [WS_ELEM_S32] = 32};
     return bits[e];
-}
-
-static bool is_int(enum ws_elem e)
-{
-    return e >= WS_ELEM_S8;
 }
 
 static uint32_t reg_bits(enum ws_elem e)
@@ -54,9 +48,11 @@ static void place_wmma(const struct ws_matrixop *o, const struct ws_fragment *f,
 {
     unsigned per_reg = reg_bits((enum ws_elem)f->elem) / ws_elem_bits((enum ws_elem)f->elem);
     unsigned rows = rows_of(o, f), cols = cols_of(o, f);
-    unsigned e = (lane * f->n * per_reg + r * per_reg + i) % (rows * cols);
-    *ret_row = e / cols;
-    *ret_col = e % cols;
+    unsigned e = f->which == WS_FRAG_C ? (r * per_reg + i) * LANES + lane
+                                       : ((r * LANES + lane) * per_reg + i) % (rows * cols);
+    bool by_cols = f->elem == WS_ELEM_B1 && f->which == WS_FRAG_B;
+    *ret_row = by_cols ? e % rows : e / cols;
+    *ret_col = by_cols ? e / rows : e % cols;
 }
 
 /* mma.m8n8k4 of f16: four products at once, each by the lanes of one quad pair (9.7.14.5.1). */
@@ -120,66 +116,6 @@ static void place(const struct ws_matrixop *o, const struct ws_fragment *f, unsi
 }
 
 /* ---- elements ---- */
-static double f16_value(uint16_t bits)
-{
-    double d;
-    uint64_t wide = ws_lane_cvt(bits, 0, 0,
-                                WS_FMT_F64 << WS_CVT_DST_SHIFT | WS_FMT_F16 << WS_CVT_SRC_SHIFT |
-                                    WS_RND_RN << WS_CVT_RND_SHIFT);
-    memcpy(&d, &wide, sizeof(d));
-    return d;
-}
-static double f32_value(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof(f));
-    return (double)f;
-}
-static double e4m3_value(uint8_t b)
-{
-    int exponent = b >> 3 & 15, fraction = b & 7;
-    double v = (b & 0x7f) == 0x7f ? NAN
-               : exponent         ? ldexp(8 + fraction, exponent - 10)
-                                  : ldexp(fraction, -9);
-    return b & 0x80 ? -v : v;
-}
-
-static double value(enum ws_elem e, uint64_t bits)
-{
-    double d;
-    switch (e) {
-    case WS_ELEM_F16:
-        return f16_value((uint16_t)bits);
-    case WS_ELEM_BF16:
-        return f32_value((uint32_t)(bits & 0xffff) << 16);
-    case WS_ELEM_TF32: /* the low 13 bits are not looked at */
-        return f32_value((uint32_t)bits & 0xffffe000u);
-    case WS_ELEM_F32:
-        return f32_value((uint32_t)bits);
-    case WS_ELEM_E4M3:
-        return e4m3_value((uint8_t)bits);
-    case WS_ELEM_E5M2:
-        return f16_value((uint16_t)((bits & 0xff) << 8));
-    default:
-        memcpy(&d, &bits, sizeof(d));
-        return d;
-    }
-}
-
-static int64_t integer(enum ws_elem e, uint64_t bits)
-{
-    switch (e) {
-    case WS_ELEM_S8:
-        return (int8_t)bits;
-    case WS_ELEM_S4:
-        return (int8_t)(bits << 4) >> 4;
-    case WS_ELEM_S32:
-        return (int32_t)bits;
-    default:
-        return (int64_t)bits;
-    }
-}
-
 static uint64_t element(const struct ws_core_ctx *c, const struct ws_fragment *f, unsigned lane,
                         unsigned r, unsigned i)
 {
@@ -213,11 +149,6 @@ static void set_element(struct ws_core_ctx *c, const struct ws_fragment *f, unsi
     memcpy(row + lane * 4, &word, 4);
 }
 
-/* ---- multiplication ---- */
-union cell {
-    double f;
-    int64_t i;
-};
 #define EACH_ELEMENT(o, f, lane, r, i)                                                             \
     for (unsigned lane = 0; lane < LANES; lane++)                                                  \
         for (unsigned r = 0; r < (f)->n; r++)                                                      \
@@ -225,97 +156,105 @@ union cell {
                  i < reg_bits((enum ws_elem)(f)->elem) / ws_elem_bits((enum ws_elem)(f)->elem);    \
                  i++)
 
-static bool in_quads(unsigned lane, unsigned quads)
+/* ---- places ---- */
+static unsigned cell_bytes(const struct ws_fragment *f)
 {
-    return quads == UINT32_MAX || lane % 16 / 4 == quads;
+    uint32_t bits = ws_elem_bits((enum ws_elem)f->elem);
+    return f->elem == WS_ELEM_B1 ? 4 : bits < 8 ? 1 : bits / 8;
+}
+static unsigned cells_per_reg(const struct ws_fragment *f)
+{
+    return f->elem == WS_ELEM_B1
+               ? 1
+               : reg_bits((enum ws_elem)f->elem) / ws_elem_bits((enum ws_elem)f->elem);
 }
 
-static void gather(const struct ws_core_ctx *c, const struct ws_matrixop *o,
-                   const struct ws_fragment *f, unsigned quads, union cell *m)
+/* Which cell of the matrices (or, for loads and stores, of memory's lines) a register's is. */
+static unsigned cell_at(const struct ws_matrixop *o, const struct ws_fragment *f, unsigned lane,
+                        unsigned r, unsigned i)
 {
-    unsigned cols = cols_of(o, f), row, col;
-    EACH_ELEMENT(o, f, lane, r, i)
-    {
-        if (!in_quads(lane, quads))
-            continue;
-        uint64_t bits = element(c, f, lane, r, i);
-        place(o, f, lane, r, i, &row, &col);
-        if (is_int((enum ws_elem)f->elem))
-            m[row * cols + col].i = integer((enum ws_elem)f->elem, bits);
-        else
-            m[row * cols + col].f = value((enum ws_elem)f->elem, bits);
+    unsigned rows = rows_of(o, f), cols = cols_of(o, f), row, col;
+    place(o, f, lane, r, i, &row, &col);
+    if (f->elem == WS_ELEM_B1 && f->which == WS_FRAG_A) {
+        col /= 32;
+        cols /= 32;
+    } else if (f->elem == WS_ELEM_B1) {
+        row /= 32;
+        rows /= 32;
     }
+    if (o->what != WS_MATRIX_MULTIPLY && f->col)
+        return col * rows + row;
+    unsigned product = by_quads(o) ? lane % 16 / 4 : 0;
+    return product * rows * cols + row * cols + col;
 }
 
-static int64_t dot_int(const struct ws_matrixop *o, const union cell *a, const union cell *b,
-                       int64_t sum)
+/* Whether units of twice as many cells do: each begins at a whole one, and all are pairs. */
+static bool in_pairs(const uint16_t *at, unsigned n)
 {
-    for (unsigned k = 0; k < o->k; k++) {
-        int64_t x = a[k].i, y = b[(size_t)k * o->n].i;
-        sum += o->xor_popc ? (x ^ y) & 1 : x * y; /* and: bits multiply */
-    }
-    return sum;
+    for (unsigned k = 0; k < n; k += 2)
+        if (n % 2 || at[k] % 2 || at[k + 1] != at[k] + 1)
+            return false;
+    return true;
 }
 
-static double dot_float(const struct ws_matrixop *o, const union cell *a, const union cell *b,
-                        double sum)
+static int find_places(const struct ws_matrixop *o, struct ws_fragment *f, bool to_registers,
+                       struct ws_arena *a)
 {
-    for (unsigned k = 0; k < o->k; k++)
-        sum = fma(a[k].f, b[(size_t)k * o->n].f, sum);
-    return sum;
+    uint16_t at[WS_MATRIX_CELLS];
+    unsigned per = cells_per_reg(f), n = 0;
+    for (unsigned r = 0; r < f->n; r++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            for (unsigned i = 0; i < per; i++) {
+                unsigned here = (r * LANES + lane) * per + i, cell = cell_at(o, f, lane, r, i);
+                at[to_registers ? here : cell] = (uint16_t)(to_registers ? cell : here);
+                n = WS_MAX(n, (to_registers ? here : cell) + 1);
+            }
+    unsigned bytes = cell_bytes(f);
+    for (; bytes < 16 && in_pairs(at, n); bytes *= 2, n /= 2)
+        for (unsigned k = 0; k < n; k += 2)
+            at[k / 2] = at[k] / 2;
+    uint16_t *kept = ws_arena_array(a, n, sizeof(*kept));
+    if (!kept)
+        return -ENOMEM;
+    memcpy(kept, at, n * sizeof(*kept));
+    f->place = kept;
+    f->n_units = (uint16_t)n;
+    f->unit_bytes = (uint8_t)bytes;
+    return 0;
 }
 
-static uint64_t result_bits(enum ws_elem e, union cell v, bool satfinite)
+int ws_matrix_plan(struct ws_matrixop *o, struct ws_arena *a)
 {
-    uint64_t bits = 0;
-    float f;
-    switch (e) {
-    case WS_ELEM_S32:
-        if (satfinite)
-            v.i = v.i < INT32_MIN ? INT32_MIN : v.i > INT32_MAX ? INT32_MAX : v.i;
-        return (uint32_t)v.i;
-    case WS_ELEM_F16:
-        if (v.f != v.f)
-            return 0x7fff;
-        memcpy(&bits, &v.f, 8);
-        return ws_lane_cvt(bits, 0, 0,
-                           WS_FMT_F16 << WS_CVT_DST_SHIFT | WS_FMT_F64 << WS_CVT_SRC_SHIFT |
-                               WS_RND_RN << WS_CVT_RND_SHIFT);
-    case WS_ELEM_F64:
-        memcpy(&bits, &v.f, 8);
-        return bits;
+    int r = 0;
+    switch (o->what) {
+    case WS_MATRIX_LOAD:
+        return find_places(o, &o->d, true, a);
+    case WS_MATRIX_STORE:
+        return find_places(o, &o->d, false, a);
+    case WS_MATRIX_MULTIPLY:
+        o->n_products = by_quads(o) ? 4 : 1;
+        if ((r = find_places(o, &o->a, false, a)) < 0 ||
+            (r = find_places(o, &o->b, false, a)) < 0 || (r = find_places(o, &o->c, false, a)) < 0)
+            return r;
+        return find_places(o, &o->d, true, a);
     default:
-        if (v.f != v.f)
-            return 0x7fffffff;
-        f = (float)v.f;
-        memcpy(&bits, &f, 4);
-        return bits;
+        return 0;
     }
 }
 
-static void multiply_part(struct ws_core_ctx *c, const struct ws_matrixop *o, uint32_t lanes,
-                          unsigned quads)
+void ws_matrix_set_registers(struct ws_core_ctx *c, const struct ws_fragment *f,
+                             const uint8_t *from, uint32_t lanes)
 {
-    union cell a[32 * 256], b[256 * 32], s[32 * 32];
-    unsigned row, col;
-    gather(c, o, &o->a, quads, a);
-    gather(c, o, &o->b, quads, b);
-    gather(c, o, &o->c, quads, s);
-    for (unsigned i = 0; i < o->m; i++)
-        for (unsigned j = 0; j < o->n; j++) {
-            union cell *to = &s[i * o->n + j];
-            if (is_int((enum ws_elem)o->a.elem))
-                to->i = dot_int(o, a + i * o->k, b + j, to->i);
-            else
-                to->f = dot_float(o, a + i * o->k, b + j, to->f);
-        }
-    EACH_ELEMENT(o, &o->d, lane, r, i)
-    {
-        if (!(lanes >> lane & 1) || !in_quads(lane, quads))
-            continue;
-        place(o, &o->d, lane, r, i, &row, &col);
-        set_element(c, &o->d, lane, r, i,
-                    result_bits((enum ws_elem)o->d.elem, s[row * o->n + col], o->satfinite));
+    unsigned bytes = reg_bits((enum ws_elem)f->elem) / 8;
+    for (unsigned r = 0; r < f->n; r++, from += LANES * bytes) {
+        uint8_t *row = c->regs + f->row[r];
+        if (lanes == UINT32_MAX)
+            memcpy(row, from, LANES * bytes);
+        else
+            for (uint32_t m = lanes; m; m &= m - 1) {
+                unsigned lane = (unsigned)__builtin_ctz(m);
+                memcpy(row + lane * bytes, from + lane * bytes, bytes);
+            }
     }
 }
 
@@ -328,22 +267,66 @@ static uint64_t address_of(const struct ws_core_ctx *c, const struct ws_matrixop
     return o->a32 ? (uint32_t)va : va;
 }
 
-/* wmma.load and store: element (row, col) at row * stride + col, or the other way round. Below a
- * byte: packed. */
-static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
-                       uint32_t lanes)
+/* The stride of lane @lane, in elements. */
+static uint32_t stride_of(const struct ws_core_ctx *c, const struct ws_matrixop *o, unsigned lane)
+{
+    uint32_t stride = o->d.col ? rows_of(o, &o->d) : cols_of(o, &o->d);
+    if (o->stride)
+        memcpy(&stride, c->regs + o->stride + lane * 4, 4);
+    return stride;
+}
+
+/* As load_store(), for the usual case: all lanes name the same matrix, and each of its lines is in
+ * memory. Return: false: it is another case, and nothing was done. */
+static bool load_store_lines(struct ws_core_ctx *c, const struct ws_matrixop *o, uint32_t lanes)
 {
     const struct ws_fragment *f = &o->d;
-    uint32_t bits = ws_elem_bits((enum ws_elem)f->elem), bytes = bits < 8 ? 1 : bits / 8, stride;
+    uint8_t registers[WS_MATRIX_BYTES], memory[WS_MATRIX_BYTES], *line[LANES];
+    uint32_t bits = ws_elem_bits((enum ws_elem)f->elem), stride = stride_of(c, o, 0);
+    uint32_t n = f->col ? cols_of(o, f) : rows_of(o, f),
+             length = f->col ? rows_of(o, f) : cols_of(o, f);
+    uint64_t at = address_of(c, o, 0);
+    bool store = o->what == WS_MATRIX_STORE;
+    if (lanes != UINT32_MAX || bits < 8 || n > LANES)
+        return false;
+    for (unsigned lane = 1; lane < LANES; lane++)
+        if (address_of(c, o, lane) != at || stride_of(c, o, lane) != stride)
+            return false;
+    length *= bits / 8;
+    for (unsigned k = 0; k < n; k++) {
+        uint64_t va = at + (uint64_t)k * stride * (bits / 8);
+        if (!(line[k] = ws_exec_lane_try(c, 0, o->space, va, length, store)))
+            return false;
+    }
+    if (store) {
+        for (unsigned r = 0, bytes = LANES * reg_bits((enum ws_elem)f->elem) / 8; r < f->n; r++)
+            memcpy(registers + r * bytes, c->regs + f->row[r], bytes);
+        ws_matrix_move(f, registers, memory);
+        for (unsigned k = 0; k < n; k++)
+            memcpy(line[k], memory + k * length, length);
+    } else {
+        for (unsigned k = 0; k < n; k++)
+            memcpy(memory + k * length, line[k], length);
+        ws_matrix_move(f, memory, registers);
+        ws_matrix_set_registers(c, f, registers, lanes);
+    }
+    return true;
+}
+
+/* wmma.load and store: element (row, col) at row * stride + col, or the other way round. Below a
+ * byte: packed. */
+static bool load_store_elements(struct ws_core_ctx *c, const struct ws_uop *u,
+                                const struct ws_matrixop *o, uint32_t lanes)
+{
+    const struct ws_fragment *f = &o->d;
+    uint32_t bits = ws_elem_bits((enum ws_elem)f->elem), bytes = bits < 8 ? 1 : bits / 8;
     bool store = o->what == WS_MATRIX_STORE;
     unsigned row, col;
     EACH_ELEMENT(o, f, lane, r, i)
     {
         if (!(lanes >> lane & 1))
             continue;
-        stride = f->col ? rows_of(o, f) : cols_of(o, f);
-        if (o->stride)
-            memcpy(&stride, c->regs + o->stride + lane * 4, 4);
+        uint32_t stride = stride_of(c, o, lane);
         place(o, f, lane, r, i, &row, &col);
         uint64_t at = f->col ? (uint64_t)col * stride + row : (uint64_t)row * stride + col;
         uint64_t va = address_of(c, o, lane) + at * bits / 8, v = 0;
@@ -360,6 +343,17 @@ static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const stru
             set_element(c, f, lane, r, i, v);
         }
     }
+    return true;
+}
+
+static bool load_store(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_matrixop *o,
+                       uint32_t lanes)
+{
+    const struct ws_fragment *f = &o->d;
+    uint32_t bits = ws_elem_bits((enum ws_elem)f->elem);
+    bool store = o->what == WS_MATRIX_STORE;
+    if (!load_store_lines(c, o, lanes) && !load_store_elements(c, u, o, lanes))
+        return false;
     uint64_t sectors = (uint64_t)rows_of(o, f) * cols_of(o, f) * bits / 8 / 32;
     if (o->space == WS_SP_SHARED) {
         c->work->n_shared_accesses += f->n;
@@ -386,6 +380,13 @@ static bool tiles(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws
             rows[r] = ws_exec_lane_ptr(c, u, lane, o->space, address_of(c, o, lane), 16, store);
             if (!rows[r])
                 return false;
+        }
+        if (lanes == UINT32_MAX && !o->trans) { /* its rows, one after the other */
+            for (unsigned r = 0; r < 8; r++) {
+                uint8_t *half_row = c->regs + o->d.row[t] + 16 * r;
+                memcpy(store ? rows[r] : half_row, store ? half_row : rows[r], 16);
+            }
+            continue;
         }
         for (unsigned lane = 0; lane < LANES; lane++)
             for (unsigned i = 0; i < 2 && (lanes >> lane & 1); i++) {
@@ -423,16 +424,8 @@ bool ws_exec_matrix(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lane
     case WS_MATRIX_LDMATRIX:
     case WS_MATRIX_STMATRIX:
         return tiles(c, u, o, lanes);
-    case WS_MATRIX_MOVMATRIX:
-        transpose(c, o, lanes);
-        return true;
     default:
-        if (!by_quads(o)) {
-            multiply_part(c, o, lanes, UINT32_MAX);
-        } else {
-            for (unsigned q = 0; q < 4; q++)
-                multiply_part(c, o, lanes, q);
-        }
+        transpose(c, o, lanes);
         return true;
     }
 }

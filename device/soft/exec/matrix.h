@@ -5,6 +5,8 @@
 #ifndef WS_DEVICE_SOFT_EXEC_MATRIX_H
 #define WS_DEVICE_SOFT_EXEC_MATRIX_H
 
+#include <string.h>
+
 #include "device/soft/exec/priv.h"
 
 /* Of a matrix. */
@@ -33,14 +35,25 @@ enum ws_matrix_what {
     WS_MATRIX_STMATRIX,
     WS_MATRIX_MOVMATRIX,
 };
-enum { WS_MATRIX_ROWS = 8 }; /* registers of a fragment, at most */
+/* A cell is an element as matrices are worked on: one of 4 bits has a byte, and 32 of one bit are a
+ * word. */
+enum {
+    WS_MATRIX_ROWS = 8,     /* registers of a fragment, at most */
+    WS_MATRIX_CELLS = 1024, /* cells of its registers, or of four matrices; at most */
+    WS_MATRIX_BYTES = 2048, /* the same in bytes */
+};
 
-/* A part of a matrix in the registers of a warp. */
+/* A part of a matrix in the registers of a warp. Its places say how cells go from registers, one
+ * after the other, lane by lane, into a matrix row by row (line by line of memory, if it is to be
+ * stored), or the other way round if it is a result: unit k is copied from unit place[k]. */
 struct ws_fragment {
-    uint8_t which; /* enum ws_frag */
-    uint8_t elem;  /* enum ws_elem */
-    uint8_t n;     /* registers a lane */
-    bool col;      /* in memory; A and B of mma.m8n8k4.f16: in registers */
+    const uint16_t *place;
+    uint16_t n_units;
+    uint8_t unit_bytes; /* 1, 2, 4, 8, 16: one cell, or more where neighbours stay neighbours */
+    uint8_t which;      /* enum ws_frag */
+    uint8_t elem;       /* enum ws_elem */
+    uint8_t n;          /* registers a lane */
+    bool col;           /* in memory; A and B of mma.m8n8k4.f16: in registers */
     uint32_t row[WS_MATRIX_ROWS];
 };
 struct ws_matrixop {
@@ -49,6 +62,7 @@ struct ws_matrixop {
     bool satfinite, xor_popc, and_popc;
     bool trans; /* ldmatrix, stmatrix */
     uint8_t space, n_tiles;
+    uint8_t n_products; /* four of mma.m8n8k4.f16, one after the other in the matrices */
     uint16_t m, n, k;
     struct ws_fragment a, b, c, d; /* load, store, …: d */
     uint32_t address, stride;      /* rows: u64; u32 in elements, or 0: the smallest */
@@ -57,7 +71,29 @@ struct ws_matrixop {
 };
 
 uint32_t ws_elem_bits(enum ws_elem e);
-/* Executes it for the active lanes. Return: false if the kernel was faulted. */
+/* Finds the places of the fragments of @o, in @a. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_matrix_plan(struct ws_matrixop *o, struct ws_arena *a);
+/* Copies units from @from to @to, as the places of @f say. Both hold WS_MATRIX_BYTES. */
+static inline void ws_matrix_move(const struct ws_fragment *f, const uint8_t *from, uint8_t *to)
+{
+#define WS_MOVE_(bytes)                                                                            \
+    case bytes:                                                                                    \
+        for (unsigned k = 0; k < f->n_units; k++)                                                  \
+            memcpy(to + k * (bytes), from + f->place[k] * (bytes), bytes);                         \
+        return
+    switch (f->unit_bytes) {
+        WS_MOVE_(1);
+        WS_MOVE_(2);
+        WS_MOVE_(4);
+        WS_MOVE_(8);
+        WS_MOVE_(16);
+    }
+#undef WS_MOVE_
+}
+/* Writes the registers of @f, of the lanes of a mask. No elements of 4 bits or 1 bit. */
+void ws_matrix_set_registers(struct ws_core_ctx *c, const struct ws_fragment *f,
+                             const uint8_t *from, uint32_t lanes);
+/* Executes what is no product for the active lanes. Return: false if the kernel was faulted. */
 bool ws_exec_matrix(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes);
 
 #endif

@@ -228,8 +228,10 @@ const struct ws_mapping *ws_exec_map(struct ws_core_ctx *c, uint64_t va, uint64_
 /* Zeros for a read that goes a little too far, as far as the client's space allows; NULL: it is a
  * fault. */
 const uint8_t *ws_exec_margin(struct ws_core_ctx *c, uint64_t va, uint64_t bytes);
-/* Host address of one lane's access to @space (enum ws_ptx_space), checked. NULL: the kernel was
- * faulted. */
+/* Host address of one lane's access to @space (enum ws_ptx_space). NULL: it may not be made. */
+uint8_t *ws_exec_lane_try(struct ws_core_ctx *c, unsigned lane, unsigned space, uint64_t va,
+                          uint64_t bytes, bool store);
+/* The same; where it returns NULL, the kernel was faulted. */
 uint8_t *ws_exec_lane_ptr(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
                           unsigned space, uint64_t va, uint64_t bytes, bool store);
 /* All active lanes call seg to and come back to cont. Return: true to go there now; false: leave

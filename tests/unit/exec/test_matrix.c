@@ -459,6 +459,71 @@ static void test_saturation(void **state)
     }
 }
 
+/* Halves of any bits: subnormal ones, infinities and NaNs, too. The sums are those of doubles, in
+ * order, rounded once. Accumulators of both formats have their elements in the same order, so that
+ * one can be converted into the other. */
+static void test_any_halves(void **state)
+{
+    static const char regs[] = "{%%%s0,%%%s1,%%%s2,%%%s3,%%%s4,%%%s5,%%%s6,%%%s7}";
+    struct fix *f = *state;
+    char ptx[4096], a[80], b[80], r[80];
+    snprintf(a, sizeof(a), regs, "a", "a", "a", "a", "a", "a", "a", "a");
+    snprintf(b, sizeof(b), regs, "b", "b", "b", "b", "b", "b", "b", "b");
+    snprintf(r, sizeof(r), regs, "f", "f", "f", "f", "f", "f", "f", "f");
+    int at = snprintf(ptx, sizeof(ptx),
+                      ".version 7.8\n.target sm_80\n.address_size 64\n"
+                      ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n"
+                      ".reg .b32 %%a<8>, %%b<8>, %%h<4>; .reg .f32 %%f<8>; .reg .b64 %%p, %%q;\n"
+                      ".reg .b16 %%x, %%y;\n"
+                      "ld.param.u64 %%p, [in]; ld.param.u64 %%q, [out];\n"
+                      "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 %s, [%%p];\n"
+                      "wmma.load.b.sync.aligned.row.m16n16k16.global.f16 %s, [%%p+512];\n"
+                      "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 %s, [%%p+1024];\n"
+                      "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 %s, %s, %s, %s;\n"
+                      "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%%q], %s;\n",
+                      a, b, r, r, a, b, r, r);
+    for (int k = 0; k < 4; k++)
+        at += snprintf(ptx + at, sizeof(ptx) - (size_t)at,
+                       "cvt.rn.f16.f32 %%x, %%f%d; cvt.rn.f16.f32 %%y, %%f%d;\n"
+                       "mov.b32 %%h%d, {%%x, %%y};\n",
+                       2 * k, 2 * k + 1, k);
+    snprintf(ptx + at, sizeof(ptx) - (size_t)at,
+             "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%%q+1024], "
+             "{%%h0,%%h1,%%h2,%%h3};\nret;\n}\n");
+    fix_must_load(f, ptx);
+    uint64_t p[2] = {fix_alloc(f, 2048), fix_alloc(f, 2048)};
+    uint16_t *halves = fix_host(f, p[0]);
+    float *sums = (float *)(void *)(halves + 512);
+    for (int round = 0; round < 20; round++) {
+        for (int k = 0; k < 512; k++) /* few that are not finite, or every sum is a NaN */
+            do
+                halves[k] = (uint16_t)(rand() >> 3);
+            while ((halves[k] & 0x7c00) == 0x7c00 && rand() % 64);
+        for (int k = 0; k < 256; k++)
+            sums[k] = (float)(rand() % 2000 - 1000) * 0.37f;
+        fix_run(f, &(struct launch){.kernel = "k", .grid = {1}, .block = {32}, .params = p});
+        const uint32_t *d = fix_host(f, p[1]);
+        const uint16_t *rounded = (const uint16_t *)(const void *)(d + 256);
+        for (int k = 0; k < 256; k++) {
+            double sum = sums[k];
+            for (int q = 0; q < 16; q++) {
+                _Float16 x, y;
+                memcpy(&x, &halves[k / 16 * 16 + q], 2);
+                memcpy(&y, &halves[256 + q * 16 + k % 16], 2);
+                sum += (double)x * (double)y;
+            }
+            float want = (float)sum;
+            _Float16 half = (_Float16)want;
+            uint32_t bits;
+            uint16_t half_bits;
+            memcpy(&bits, &want, 4);
+            memcpy(&half_bits, &half, 2);
+            assert_int_equal(d[k], want != want ? 0x7fffffff : bits);
+            assert_int_equal(rounded[k], want != want ? 0x7fff : half_bits);
+        }
+    }
+}
+
 /* Shared memory holds 0, 1, 2, … as halves: four tiles of 8 x 8, row r of tile t at byte 128 t + 16
  * r. */
 #define TILES(body)                                                                                \
@@ -552,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_wmma),
         cmocka_unit_test(test_mma),
         cmocka_unit_test_setup_teardown(test_saturation, fix_setup, fix_teardown),
+        cmocka_unit_test_setup_teardown(test_any_halves, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(test_ldmatrix, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(test_ldmatrix_trans, fix_setup, fix_teardown),
         cmocka_unit_test_setup_teardown(test_ldmatrix_other_order, fix_setup, fix_teardown),
