@@ -205,7 +205,9 @@ static int load_config(struct ws_config *c, const struct options *o, struct ws_d
     }
     if (!r && o->socket)
         r = ws_config_set_endpoints(c, o->socket, d);
-    if (!r && (o->socket || o->metrics)) /* a daemon beside the machine's leaves its port alone */
+    /* A daemon beside the machine's leaves the port alone that the machine's configuration names;
+     * a configuration of its own is meant as it is written. */
+    if (!r && (o->metrics || (o->socket && !o->config)))
         r = ws_config_set_metrics(c, o->metrics ? o->metrics : "", d);
     if (!r && o->gpus)
         r = ws_config_set_gpus(c, o->gpus, d);

@@ -205,6 +205,11 @@ stop_daemon
 
 # ---- metrics ----
 port=$((20000 + ($$ + 7) % 20000))
+printf 'gpus = {"t400"}\nmetrics = "127.0.0.1:%s"\ncatalog = {"%s/conf/gpu.d"}\n' "$port" "$src" >"$tmp/metrics.conf"
+start_daemon --config "$tmp/metrics.conf"
+"$build/tests/process/http_get" "$port" /metrics >"$tmp/page" || fail "the metrics of a configuration are dropped where --socket is given"
+ok "metrics of a configuration beside --socket"
+stop_daemon
 start_daemon --gpus rtx3070,t400 --metrics "127.0.0.1:$port"
 task='a "task"' client "$client" >"$tmp/out"
 wait_empty
