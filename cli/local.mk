@@ -8,7 +8,7 @@ COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a
 	$(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: options and tables.
 noinst_LIBRARIES += cli/libtools.a
-cli_libtools_a_SOURCES = cli/common/error.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c
+cli_libtools_a_SOURCES = cli/common/error.c cli/common/nearest.h cli/common/nearest.c cli/common/options.h cli/common/options.c cli/common/options_text.c cli/common/table.h cli/common/table.c
 cli_libtools_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
 
 cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
@@ -21,7 +21,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
 	cli/common/text.h cli/common/text.c \
 	cli/verbs/coverage.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
 	cli/verbs/profiles.c cli/verbs/run.c cli/verbs/smi.h cli/verbs/smi.c cli/verbs/smi_figures.c cli/verbs/smi_query.c cli/verbs/status.h cli/verbs/status.c \
-	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/trace.c
+	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/top_history.h cli/verbs/top_history.c cli/verbs/trace.c
 CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'
 cli_wattshare_CPPFLAGS = $(CLI_CPPFLAGS)

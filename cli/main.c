@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/common/options.h"
 
 #define WS_VERB(verb) extern const struct ws_verb ws_verb_##verb;
@@ -54,7 +55,15 @@ static const struct ws_verb *find_verb(const char *name)
 
 static int no_such_verb(const char *name)
 {
-    fprintf(stderr, "wattshare: unknown command '%s'; the commands are", name);
+    struct ws_nearest near;
+    char text[80];
+    ws_nearest_init(&near, name);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++)
+        for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
+            ws_nearest_try(&near, (*v)->name);
+    fprintf(stderr, "wattshare: unknown command '%s'%s", name,
+            ws_nearest_text(&near, text, sizeof(text)));
+    fputs(near.best ? " The commands are" : "; the commands are", stderr);
     for (size_t i = 0; i < WS_ARRAY_SIZE(groups); i++)
         for (const struct ws_verb *const *v = groups[i].verbs; *v; v++)
             fprintf(stderr, " %s", (*v)->name);
@@ -76,8 +85,17 @@ static int print_description(int argc, char **argv)
     return v && ws_verb_print_man(v, argv[2], stdout) ? 0 : WS_EXIT_USAGE;
 }
 
+/* Programs that look for NVIDIA's command find this one under its name (cli/common/program.c). */
+static bool is_smi(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return !strcmp(slash ? slash + 1 : program, "nvidia-smi");
+}
+
 int main(int argc, char **argv)
 {
+    if (argc && is_smi(argv[0]))
+        return ws_verb_smi.run(argc, argv);
     if (argc < 2) {
         print_help(stderr);
         return WS_EXIT_USAGE;

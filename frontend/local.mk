@@ -33,10 +33,10 @@ frontend_libwattshare_so_DEPENDENCIES = frontend/libfrontend.a base/libbase.a pr
 frontend/wattshare-driver/stamp: frontend/libwattshare.so frontend/libwattshare-nvml.so
 	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-driver && cd frontend/wattshare-driver && \
 		ln -sf ../libwattshare.so libcuda.so.1 && ln -sf ../libwattshare.so libcuda.so && \
-		ln -sf ../libwattshare-nvml.so libnvidia-ml.so.1 && : >stamp
+		ln -sf ../libwattshare-nvml.so libnvidia-ml.so.1 && ln -sf ../../cli/wattshare nvidia-smi && : >stamp
 all-local: frontend/wattshare-driver/stamp
 CLEANFILES += frontend/wattshare-driver/libcuda.so.1 frontend/wattshare-driver/libcuda.so \
-	frontend/wattshare-driver/libnvidia-ml.so.1 frontend/wattshare-driver/stamp
+	frontend/wattshare-driver/libnvidia-ml.so.1 frontend/wattshare-driver/nvidia-smi frontend/wattshare-driver/stamp
 # Beside the library: a program that calls ptxas and loads the result gets this one
 # (cli/common/program.c).
 wslib_SCRIPTS = frontend/wattshare-ptxas
@@ -49,6 +49,7 @@ install-exec-hook:
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare-gate.so $(DESTDIR)$(wslibdir)/wattshare-gate/$$n || exit 1; done
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare.so $(DESTDIR)$(wslibdir)/wattshare-driver/$$n || exit 1; done
 	ln -sf ../libwattshare-nvml.so $(DESTDIR)$(wslibdir)/wattshare-driver/libnvidia-ml.so.1
+	ln -sf $(bindir)/wattshare $(DESTDIR)$(wslibdir)/wattshare-driver/nvidia-smi
 uninstall-hook:
 	rm -rf $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 include_HEADERS = frontend/wattshare.h

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/common/options.h"
 
 enum { HELP = 'h', FIRST_ROW = 256 }; /* what getopt_long() returns; rows count from FIRST_ROW on */
@@ -138,11 +139,16 @@ static int take(const struct ws_option *o, char *text, void *values)
 
 static void say_unknown(const struct ws_verb *v, const char *text)
 {
-    char all[512] = "";
+    char all[512] = "", meant[80];
+    struct ws_nearest near;
     size_t at = 0;
-    for (const struct ws_option *o = v->options; o && o->name && at < sizeof(all); o++)
+    ws_nearest_init(&near, text + strspn(text, "-"));
+    for (const struct ws_option *o = v->options; o && o->name && at < sizeof(all); o++) {
         at += (size_t)snprintf(all + at, sizeof(all) - at, "--%s, ", o->name);
-    ws_cli_error("%s has no option '%s'; it has %s--help", v->name, text, all);
+        ws_nearest_try(&near, o->name);
+    }
+    ws_nearest_text(&near, meant, sizeof(meant));
+    ws_cli_error("%s has no option '%s'; it has %s--help%s", v->name, text, all, meant);
 }
 
 /* @c: what getopt_long() returned: '?' or ':'. */

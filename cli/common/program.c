@@ -116,6 +116,22 @@ static int set_library_path(const char *lib, const char *folder)
     return r;
 }
 
+/* Programs that call nvidia-smi, as CodeCarbon does, find ours where there is no other: it comes
+ * last in PATH. */
+static int set_path(const char *lib, const char *folder)
+{
+    char found[PATH_MAX], *value = NULL;
+    const char *old = getenv("PATH"), *slash = strrchr(lib, '/');
+    if (!slash || find_program("nvidia-smi", found))
+        return 0;
+    if (asprintf(&value, "%s:%.*s%s", old && *old ? old : "/usr/bin:/bin", (int)(slash - lib), lib,
+                 folder) < 0)
+        return -1;
+    int r = setenv("PATH", value, 1);
+    free(value);
+    return r;
+}
+
 /* Triton calls ptxas and loads what that makes. The stand-in for it lies beside the library. Who
  * names a ptxas already keeps that one. */
 static int set_ptxas(const char *lib)
@@ -139,7 +155,8 @@ int ws_program_environment(const char *endpoint, const char *task)
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_ptxas(lib) ||
+        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") ||
+            set_path(lib, "/wattshare-driver") || set_ptxas(lib) ||
             setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;

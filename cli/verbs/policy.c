@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common/nearest.h"
 #include "cli/common/options.h"
 #include "policy/policy.h"
 
@@ -41,7 +42,16 @@ static int list(void)
 
 static int no_such(const char *name)
 {
-    ws_cli_error("there is no policy '%s'; wattshare policy list prints their names", name);
+    struct ws_nearest near;
+    char text[80];
+    size_t n;
+    const struct ws_policy_ops *const *all = ws_policy_all(&n);
+    ws_nearest_init(&near, name);
+    for (size_t i = 0; i < n; i++)
+        ws_nearest_try(&near, all[i]->name);
+    ws_nearest_text(&near, text, sizeof(text));
+    ws_cli_error("there is no policy '%s'%s%s prints their names", name, text,
+                 near.best ? " wattshare policy list" : "; wattshare policy list");
     return WS_EXIT_USAGE;
 }
 

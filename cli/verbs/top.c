@@ -21,6 +21,7 @@
 #include "cli/common/options.h"
 #include "cli/common/link.h"
 #include "cli/common/text.h"
+#include "cli/verbs/top_history.h"
 
 enum sort { BY_ENERGY, BY_KERNELS, BY_MEMORY, BY_AGE };
 enum { NAME_BYTES = 25 };
@@ -30,6 +31,7 @@ struct top {
     struct ws_cli_link *link;
     Ws__ServerMessage *now, *before; /* before NULL: the first page */
     enum sort sort;
+    struct ws_top_history history;
 };
 
 static uint64_t used_uj(const Ws__ClientStatus *c)
@@ -92,20 +94,23 @@ static double rate(uint64_t now, uint64_t before, double seconds)
     return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
 }
 
+/* All figures of the first line are means since the page before, or sums. */
 static void gpu_lines(const struct top *t, const Ws__GpuStatus *g, FILE *f)
 {
     const Ws__GpuStatus *b = gpu_before(t, g->gpu);
-    char used[24], total[24], name[NAME_BYTES];
-    double busy = b && g->device_ns > b->device_ns
-                      ? (double)(g->busy_ns - b->busy_ns) / (double)(g->device_ns - b->device_ns)
-                      : 0;
+    char used[24], total[24], name[NAME_BYTES], power[24] = "-";
+    double power_w, sm_share, busy = 0;
+    if (ws_top_means(g, b, &power_w, &sm_share)) {
+        busy = (double)(g->busy_ns - b->busy_ns) / (double)(g->device_ns - b->device_ns);
+        snprintf(power, sizeof(power), "%.1f", power_w);
+    }
     fprintf(
-        f,
-        "GPU %-2u %-12s %3u SMs  busy %5.1f %%  %7.1f W  %12.4f J  %9s / %-9s  %10.1f kernels/s\n",
-        g->gpu, ws_cli_clean(g->name, name, sizeof(name)), g->n_sms, 100 * fmin(busy, 1),
-        (double)g->power_mw / 1e3, (double)g->energy_uj / 1e6,
-        ws_cli_bytes_text(g->memory_used_bytes, used), ws_cli_bytes_text(g->memory_bytes, total),
+        f, "GPU %-2u %-12s %3u SMs  busy %5.1f %%  %7s W  %12.4f J  %9s / %-9s  %10.1f kernels/s\n",
+        g->gpu, ws_cli_clean(g->name, name, sizeof(name)), g->n_sms, 100 * fmin(busy, 1), power,
+        (double)g->energy_uj / 1e6, ws_cli_bytes_text(g->memory_used_bytes, used),
+        ws_cli_bytes_text(g->memory_bytes, total),
         b ? rate(g->n_kernels, b->n_kernels, wall_s(t)) : 0);
+    ws_top_history_print(&t->history, g, f);
     fputs("       ", f);
     for (size_t i = 0; i < g->n_sm_clients; i++) {
         if (i && i % 64 == 0)
@@ -210,18 +215,19 @@ static int refresh_status(struct top *t)
         ws__server_message__free_unpacked(t->before, NULL);
     t->before = t->now;
     t->now = m;
+    if (t->before && t->before->status->pid == m->status->pid)
+        ws_top_history_add(&t->history, m->status, t->before->status);
     return 0;
 }
 
 static int batch(struct top *t, double interval, long count)
 {
     struct timespec pause = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
-    int r = 0;
+    int r = refresh_status(t); /* so that the first page has rates too */
     for (long i = 0; !r && (!count || i < count); i++) {
-        if (i) {
-            nanosleep(&pause, NULL);
+        if (i)
             putchar('\n');
-        }
+        nanosleep(&pause, NULL);
         r = refresh_status(t);
         char *text = r ? NULL : page(t);
         if (text && (fputs(text, stdout) < 0 || fflush(stdout)))
@@ -229,6 +235,17 @@ static int batch(struct top *t, double interval, long count)
         free(text);
     }
     return r;
+}
+
+/* The bytes of the line's characters that fit into the terminal. */
+static int fitting_bytes(const char *line)
+{
+    enum { FOLLOWS_MASK = 0xc0, FOLLOWS = 0x80 }; /* a byte of UTF-8 that begins no character */
+    int n = 0, columns = 0;
+    for (; line[n]; n++)
+        if (((unsigned char)line[n] & FOLLOWS_MASK) != FOLLOWS && ++columns > COLS)
+            break;
+    return n;
 }
 
 static void show(char *text, const struct top *t)
@@ -244,7 +261,7 @@ static void show(char *text, const struct top *t)
             heading = y;
         if (y == heading)
             attron(A_REVERSE);
-        mvaddnstr(y, 0, line, COLS);
+        mvaddnstr(y, 0, line, fitting_bytes(line));
         if (y == heading)
             attroff(A_REVERSE);
         y++;
@@ -283,7 +300,6 @@ static bool on_key(struct top *t, int key)
 static int screen(struct top *t, double interval)
 {
     int r = 0;
-    setlocale(LC_ALL, "");
     if (!initscr())
         return -ENOTTY;
     cbreak();
@@ -346,6 +362,7 @@ static int top(int argc, char **argv)
         return WS_EXIT_USAGE;
     }
     const char *endpoint = ws_cli_endpoint(o.socket);
+    setlocale(LC_CTYPE, "");
     r = ws_cli_link_open(&t.link, endpoint);
     if (!r)
         r = o.batch ? batch(&t, o.interval, o.count) : screen(&t, o.interval);
@@ -355,6 +372,8 @@ static int top(int argc, char **argv)
         ws__server_message__free_unpacked(t.now, NULL);
     ws_cli_link_close(t.link);
     if (r && r != -EPIPE)
-        ws_cli_error("no answer from a daemon at %s (%s)", endpoint, strerror(-r));
+        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                     "or wattshared --socket %s",
+                     endpoint, strerror(-r), endpoint);
     return r ? WS_EXIT_UNAVAILABLE : 0;
 }

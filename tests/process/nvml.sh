@@ -94,6 +94,13 @@ import json, sys
 assert 0 < float(sys.argv[1]) <= json.loads(sys.argv[2])["gpus"][0]["energy_uj"] / 1e6 + 1e-3, sys.argv
 EOF
 unset verb
+if [ -e /usr/bin/nvidia-smi ]; then
+    echo "not tried: nvidia-smi under wattshare run: there is another one here" >&2
+else
+    PATH=/usr/bin:/bin "$wattshare" run -- sh -c 'nvidia-smi -L' >"$tmp/out" 2>&1 || true
+    grep -q "^GPU 0: NVIDIA GeForce RTX 3070 (UUID" "$tmp/out" || { cat "$tmp/out"; fail "nvidia-smi under wattshare run"; }
+    ok "nvidia-smi under wattshare run"
+fi
 
 # nvidia-ml-py, and monitors that use it.
 venv=$build/tests/clients/nvml-venv

@@ -71,6 +71,10 @@ else
     grep -q rtx3070 "$tmp/screen" && grep -q 'q quit' "$tmp/screen" || fail "top draws nothing"
     ok "top in a terminal"
 fi
+"$wattshare" top --batch --count 1 --interval 0.3 >"$tmp/top" || fail "top --count 1"
+grep -q ' [1-9][0-9.]* commands/s' "$tmp/top" || { cat "$tmp/top"; fail "top --count 1 has no rates"; }
+LC_ALL=C.UTF-8 "$wattshare" top --batch --count 3 --interval 0.2 >"$tmp/top.strips" || fail "top with strips"
+grep -q '^ *W |.*| 0 to [0-9]* W    SMs |.*| 0 to 100 %$' "$tmp/top.strips" || { cat "$tmp/top.strips"; fail "top has no strips"; }
 ok "top --batch"
 kill "$p3"
 wait "$p3" 2>/dev/null || true

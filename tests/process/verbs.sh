@@ -54,5 +54,8 @@ done
 run 2 "^  run  *[a-z]"
 run 0 "^  run  *[a-z]" -h
 run 2 "unknown command 'frob'.* run .*see wattshare --help" frob
+run 2 "unknown command 'statsu'; did you mean 'status'?" statsu
+run 2 "no option '--josn'; .*did you mean 'json'?" status --josn
+run 2 "no policy 'gcpas'; did you mean 'gcaps'?" policy show gcpas
 run 2 "needs a value: --out FILE" trace --out
 run 2 "takes no value" status --json=yes
