@@ -15,32 +15,32 @@
 enum { CELL_BYTES = 256 };
 #define NOT_KNOWN "[N/A]"
 
-struct row {
+struct smi_row {
     const struct ws_smi_gpu *gpu;
     const Ws__ClientStatus *client; /* NULL in a table of GPUs */
 };
 
-struct field {
+struct smi_field {
     const char *name, *unit; /* unit NULL: none */
     /* Writes nothing where the value is not known. NULL: it is never known. */
-    void (*put)(const struct row *r, char *buf, size_t size);
+    void (*put)(const struct smi_row *r, char *buf, size_t size);
 };
 
 /* ---- of GPUs ---- */
 
 #define NUMBER(function, fmt, value)                                                               \
-    static void function(const struct row *r, char *buf, size_t size)                              \
+    static void function(const struct smi_row *r, char *buf, size_t size)                          \
     {                                                                                              \
         snprintf(buf, size, fmt, value);                                                           \
     }
 #define TEXT(function, value)                                                                      \
-    static void function(const struct row *r, char *buf, size_t size)                              \
+    static void function(const struct smi_row *r, char *buf, size_t size)                          \
     {                                                                                              \
         ws_cli_clean(value, buf, size);                                                            \
     }
 /* 0 stands for what is not known. */
 #define NUMBER_IF_KNOWN(function, fmt, known, value)                                               \
-    static void function(const struct row *r, char *buf, size_t size)                              \
+    static void function(const struct smi_row *r, char *buf, size_t size)                          \
     {                                                                                              \
         if (known)                                                                                 \
             snprintf(buf, size, fmt, value);                                                       \
@@ -68,12 +68,12 @@ NUMBER(put_memory_max, "%u", r->gpu->now->default_memory_mhz)
 NUMBER(put_compute_mode, "%s", "Default")
 NUMBER(put_off, "%s", "Disabled")
 
-static void put_cc(const struct row *r, char *buf, size_t size)
+static void put_cc(const struct smi_row *r, char *buf, size_t size)
 {
     snprintf(buf, size, "%u.%u", r->gpu->now->cc_major, r->gpu->now->cc_minor);
 }
 
-static void put_driver(const struct row *r, char *buf, size_t size)
+static void put_driver(const struct smi_row *r, char *buf, size_t size)
 {
     const char *driver = r->gpu->now->driver;
     if (*driver)
@@ -82,7 +82,7 @@ static void put_driver(const struct row *r, char *buf, size_t size)
         snprintf(buf, size, "%s", PACKAGE_VERSION);
 }
 
-static void put_time(const struct row *r, char *buf, size_t size)
+static void put_time(const struct smi_row *r, char *buf, size_t size)
 {
     struct timespec t;
     struct tm tm;
@@ -93,7 +93,7 @@ static void put_time(const struct row *r, char *buf, size_t size)
     snprintf(buf + n, size - n, ".%03ld", t.tv_nsec / 1000000);
 }
 
-static const struct field gpu_fields[] = {
+static const struct smi_field gpu_fields[] = {
     {"timestamp", NULL, put_time},
     {"index", NULL, put_index},
     {"count", NULL, put_count},
@@ -135,7 +135,7 @@ static const struct field gpu_fields[] = {
 
 /* ---- of programs ---- */
 
-static void put_app_memory(const struct row *r, char *buf, size_t size)
+static void put_app_memory(const struct smi_row *r, char *buf, size_t size)
 {
     uint64_t bytes;
     if (ws_smi_memory(r->client, &bytes))
@@ -147,7 +147,7 @@ TEXT(put_exe, r->client->exe)
 TEXT(put_task, *r->client->work ? r->client->work : r->client->task)
 NUMBER(put_app_energy, "%.4f", (double)(r->client->busy_uj + r->client->idle_uj) / 1e6)
 
-static const struct field app_fields[] = {
+static const struct smi_field app_fields[] = {
     {"timestamp", NULL, put_time},          {"pid", NULL, put_pid},
     {"process_name", NULL, put_exe},        {"name", NULL, put_exe},
     {"used_memory", "MiB", put_app_memory}, {"used_gpu_memory", "MiB", put_app_memory},
@@ -158,12 +158,12 @@ static const struct field app_fields[] = {
 
 /* ---- the table ---- */
 
-struct fields {
-    const struct field *v;
+struct smi_fields {
+    const struct smi_field *v;
     size_t n;
 };
-static const struct fields of_gpus = {gpu_fields, WS_ARRAY_SIZE(gpu_fields)};
-static const struct fields of_apps = {app_fields, WS_ARRAY_SIZE(app_fields)};
+static const struct smi_fields of_gpus = {gpu_fields, WS_ARRAY_SIZE(gpu_fields)};
+static const struct smi_fields of_apps = {app_fields, WS_ARRAY_SIZE(app_fields)};
 
 /* The next name of "NAME, NAME…", and where the one after it begins; NULL at the end. */
 static const char *next_name(const char *names, size_t *ret_len)
@@ -173,7 +173,7 @@ static const char *next_name(const char *names, size_t *ret_len)
     return *ret_len ? names : NULL;
 }
 
-static const struct field *find(const struct fields *f, const char *name, size_t len)
+static const struct smi_field *find(const struct smi_fields *f, const char *name, size_t len)
 {
     for (size_t i = 0; i < f->n; i++)
         if (strlen(f->v[i].name) == len && !strncmp(f->v[i].name, name, len))
@@ -183,7 +183,7 @@ static const struct field *find(const struct fields *f, const char *name, size_t
 
 bool ws_smi_check_fields(const char *names, bool apps)
 {
-    const struct fields *f = apps ? &of_apps : &of_gpus;
+    const struct smi_fields *f = apps ? &of_apps : &of_gpus;
     char all[1024] = "";
     size_t len, at = 0;
     while ((names = next_name(names, &len)) && find(f, names, len))
@@ -196,12 +196,12 @@ bool ws_smi_check_fields(const char *names, bool apps)
     return false;
 }
 
-static void put_titles(FILE *f, const struct fields *fields, const char *names,
+static void put_titles(FILE *f, const struct smi_fields *fields, const char *names,
                        const struct ws_smi_format *format)
 {
     size_t len;
     for (const char *between = ""; (names = next_name(names, &len)); names += len) {
-        const struct field *x = find(fields, names, len);
+        const struct smi_field *x = find(fields, names, len);
         fprintf(f, "%s%s", between, x->name);
         if (x->unit && !format->no_units)
             fprintf(f, " [%s]", x->unit);
@@ -210,12 +210,12 @@ static void put_titles(FILE *f, const struct fields *fields, const char *names,
     fputc('\n', f);
 }
 
-static void put_row(FILE *f, const struct fields *fields, const char *names,
-                    const struct ws_smi_format *format, const struct row *r)
+static void put_row(FILE *f, const struct smi_fields *fields, const char *names,
+                    const struct ws_smi_format *format, const struct smi_row *r)
 {
     size_t len;
     for (const char *between = ""; (names = next_name(names, &len)); names += len) {
-        const struct field *x = find(fields, names, len);
+        const struct smi_field *x = find(fields, names, len);
         char cell[CELL_BYTES] = "";
         if (x->put)
             x->put(r, cell, sizeof(cell));
@@ -233,7 +233,7 @@ void ws_smi_query(FILE *f, const char *names, const struct ws_smi_format *format
     if (!format->no_header)
         put_titles(f, &of_gpus, names, format);
     for (size_t i = 0; i < n; i++)
-        put_row(f, &of_gpus, names, format, &(struct row){&gpus[i], NULL});
+        put_row(f, &of_gpus, names, format, &(struct smi_row){&gpus[i], NULL});
 }
 
 void ws_smi_query_apps(FILE *f, const char *names, const struct ws_smi_format *format,
@@ -245,5 +245,5 @@ void ws_smi_query_apps(FILE *f, const char *names, const struct ws_smi_format *f
         for (size_t k = 0; k < gpus[i].status->n_clients; k++)
             if (ws_smi_uses(gpus[i].status->clients[k], gpus[i].now))
                 put_row(f, &of_apps, names, format,
-                        &(struct row){&gpus[i], gpus[i].status->clients[k]});
+                        &(struct smi_row){&gpus[i], gpus[i].status->clients[k]});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli/verbs/top_history.h - what the GPUs did in the last pages of `wattshare top`, drawn as strips.
+/* cli/verbs/top_history.h - what the GPUs did in the last pages of `wattshare top`, as strips.
  * Threads: none. */
 #ifndef WS_CLI_VERBS_TOP_HISTORY_H
 #define WS_CLI_VERBS_TOP_HISTORY_H

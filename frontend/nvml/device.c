@@ -198,12 +198,14 @@ static unsigned architecture(const Ws__GpuStatus *g)
 
 static unsigned brand(const Ws__GpuStatus *g)
 {
-    enum { UNKNOWN = 0, QUADRO = 1, TESLA = 2, GEFORCE = 5, TITAN = 6 };
-    return strstr(g->product, "GeForce")  ? GEFORCE
-           : strstr(g->product, "Quadro") ? QUADRO
-           : strstr(g->product, "Tesla")  ? TESLA
-           : strstr(g->product, "TITAN")  ? TITAN
-                                          : UNKNOWN;
+    static const struct {
+        const char *word;
+        unsigned number;
+    } table[] = {{"GeForce", 5}, {"Quadro", 1}, {"Tesla", 2}, {"TITAN", 6}};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(table); i++)
+        if (strstr(g->product, table[i].word))
+            return table[i].number;
+    return 0;
 }
 
 NUMBER(nvmlDeviceGetIndex, unsigned, v.gpu->gpu)

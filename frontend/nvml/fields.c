@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "frontend/nvml/nvml.h"
 
-enum field {
+enum nvml_field {
     FIELD_ENERGY = 83,
     FIELD_POWER_AVERAGE = 185,
     FIELD_POWER_INSTANT = 186,

@@ -159,7 +159,7 @@ WS_NVML_API int nvmlDeviceGetProcessUtilization(struct ws_nvml_device *d,
 
 /* ---- accounts ---- */
 
-struct account {
+struct nvml_accounting {
     unsigned gpu_percent, memory_percent;
     uint64_t max_memory, time_ms, start_us;
     unsigned is_running;
@@ -186,7 +186,7 @@ static const Ws__ClientStatus *client_of_pid(const struct ws_nvml_view *v, unsig
 }
 
 WS_NVML_API int nvmlDeviceGetAccountingStats(struct ws_nvml_device *d, unsigned pid,
-                                             struct account *ret)
+                                             struct nvml_accounting *ret)
 {
     struct ws_nvml_view v;
     struct timespec t;
@@ -196,7 +196,7 @@ WS_NVML_API int nvmlDeviceGetAccountingStats(struct ws_nvml_device *d, unsigned 
     const Ws__ClientStatus *c = client_of_pid(&v, pid);
     clock_gettime(CLOCK_REALTIME, &t);
     if (c)
-        *ret = (struct account){
+        *ret = (struct nvml_accounting){
             .gpu_percent = c->age_ns ? (unsigned)WS_MIN(100 * c->device_ns / c->age_ns, 100) : 0,
             .memory_percent =
                 (unsigned)WS_MIN(100 * c->peak_memory_bytes / WS_MAX(v.gpu->memory_bytes, 1), 100),

@@ -15,7 +15,7 @@
 enum { FRESH_MS = 5, MIDDLE_MS = 500, MEAN_MIN_MS = 100, MEAN_WANTED_MS = 167 };
 enum { GPUS_MAX = 64 };
 
-struct moment {
+struct status_at {
     Ws__ServerMessage *m;
     uint64_t at_ns;
 };
@@ -24,16 +24,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
 static struct {
     unsigned n_init;
-    struct moment now, middle, oldest;
+    struct status_at now, middle, oldest;
 } state;
 
 static struct ws_nvml_device devices[GPUS_MAX];
 
-static void drop(struct moment *m)
+static void drop(struct status_at *m)
 {
     if (m->m)
         ws__server_message__free_unpacked(m->m, NULL);
-    *m = (struct moment){0};
+    *m = (struct status_at){0};
 }
 
 static void drop_all(void)
@@ -43,7 +43,7 @@ static void drop_all(void)
     drop(&state.oldest);
 }
 
-static uint64_t age_ms(const struct moment *m)
+static uint64_t age_ms(const struct status_at *m)
 {
     return m->m ? (ws_clock_ns() - m->at_ns) / WS_NS_PER_MS : UINT64_MAX;
 }
@@ -83,7 +83,7 @@ static int refresh(void)
     } else {
         drop(&state.now);
     }
-    state.now = (struct moment){m, ws_clock_ns()};
+    state.now = (struct status_at){m, ws_clock_ns()};
     return WS_NVML_SUCCESS;
 }
 
@@ -182,7 +182,7 @@ int ws_nvml_hold_gpu(const struct ws_nvml_device *d, const void *result, struct 
 }
 
 /* With the lock. The earlier status that a mean is taken from; NULL: it is too early. */
-static const struct moment *earlier(void)
+static const struct status_at *earlier(void)
 {
     if (state.middle.m && age_ms(&state.middle) >= MEAN_WANTED_MS)
         return &state.middle;
@@ -192,7 +192,7 @@ static const struct moment *earlier(void)
 }
 
 /* With the lock. Waits until there is an earlier status. */
-static int await_earlier(const struct moment **ret)
+static int await_earlier(const struct status_at **ret)
 {
     int r = WS_NVML_SUCCESS;
     while (!r && !(*ret = earlier())) {
@@ -205,7 +205,7 @@ static int await_earlier(const struct moment **ret)
 int ws_nvml_hold_two(const struct ws_nvml_device *d, const void *result, struct ws_nvml_view *ret,
                      struct ws_nvml_view *before)
 {
-    const struct moment *m;
+    const struct status_at *m;
     int r = ws_nvml_hold_gpu(d, result, ret);
     if (r)
         return r;

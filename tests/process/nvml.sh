@@ -144,12 +144,13 @@ fi
 kill $helper_pid
 wait $helper_pid 2>/dev/null || true
 helper_pid=
+rm "$tmp/said"
 mkfifo "$tmp/go"
 "$wattshare" run -- "$user" lost <"$tmp/go" >"$tmp/said" 2>&1 &
 helper_pid=$!
 exec 8>"$tmp/go"
 i=0
-until grep -q ^no_uuid "$tmp/said"; do
+until grep -qs ^no_uuid "$tmp/said"; do
     i=$((i + 1))
     [ $i -lt 100 ] || fail "nvml_user does not get ready"
     sleep 0.1
