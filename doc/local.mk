@@ -7,7 +7,7 @@ dist_doc_DATA += README.md doc/architecture.md doc/gate.md doc/gpu.md doc/covera
 # (man/page.sh), so a cross-build needs to run the program that it makes.
 VERB_PAGES = man/wattshare.1 man/wattshare-analyze.1 man/wattshare-cluster.1 man/wattshare-experiment.1 man/wattshare-explain.1 \
 	man/wattshare-gen.1 man/wattshare-keygen.1 man/wattshare-policy.1 man/wattshare-profile.1 man/wattshare-profiles.1 \
-	man/wattshare-sim.1 man/wattshare-smi.1 man/wattshare-top.1 man/wattshare-trace.1
+	man/wattshare-report.1 man/wattshare-sim.1 man/wattshare-smi.1 man/wattshare-top.1 man/wattshare-trace.1
 man_MANS += $(VERB_PAGES)
 EXTRA_DIST += $(VERB_PAGES:=.scd) man/page.sh man/README.md
 $(VERB_PAGES): cli/wattshare $(top_srcdir)/man/page.sh
@@ -23,6 +23,7 @@ man/wattshare-policy.1: man/wattshare-policy.1.scd
 man/wattshare-profile.1: man/wattshare-profile.1.scd
 man/wattshare-profiles.1: man/wattshare-profiles.1.scd
 man/wattshare-sim.1: man/wattshare-sim.1.scd
+man/wattshare-report.1: man/wattshare-report.1.scd
 man/wattshare-smi.1: man/wattshare-smi.1.scd
 man/wattshare-top.1: man/wattshare-top.1.scd
 man/wattshare-trace.1: man/wattshare-trace.1.scd

@@ -31,6 +31,7 @@ static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
     m->kind = p->kind;
     m->name = p->name;
     m->task = p->task;
+    m->ready_ns = p->ready_ns;
     m->start_ns = p->start_ns;
     m->end_ns = p->end_ns;
     m->energy_uj = p->energy_uj;

@@ -42,6 +42,7 @@ void ws_spans_add(const struct ws_command *j)
     struct ws_span *p = &t->ring[++t->last % WS_SPANS];
     *p = (struct ws_span){.serial = t->last,
                           .stream = j->stream->id,
+                          .ready_ns = op->ready_ns,
                           .start_ns = op->start_ns,
                           .end_ns = op->end_ns,
                           .energy_uj = op->energy_uj,
@@ -67,6 +68,7 @@ void ws_spans_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t 
     struct ws_tracing *t = c->server->tracing;
     struct ws_span *p = &t->ring[++t->last % WS_SPANS];
     *p = (struct ws_span){.serial = t->last,
+                          .ready_ns = start_ns,
                           .start_ns = start_ns,
                           .end_ns = end_ns,
                           .energy_uj = energy_uj,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "base/trace_file.h"
+#include "cli/common/demangle.h"
 #include "cli/common/options.h"
 #include "cli/common/link.h"
 #include "cli/common/text.h"
@@ -33,7 +34,11 @@ struct track { /* a client's stream on a GPU */
     int number;
     UT_hash_handle hh;
 };
+struct counted { /* of a GPU, when its counters were written last */
+    uint64_t device_ns, energy_uj, sm_busy_ns;
+};
 struct recording {
+    struct counted counted[WS_MAX_DEVICES];
     struct ws_trace t;
     struct track *tracks;
     uint64_t after, n_spans, n_lost;
@@ -92,7 +97,7 @@ static const char *span_name(const Ws__TraceSpan *p, char *buf, size_t size)
 {
     char bytes[24];
     if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
-        return ws_cli_clean(p->name, buf, size);
+        return ws_demangle(p->name, buf, size);
     snprintf(buf, size, "%s %s", p->kind == WS__TRACE_SPAN__KIND__COPY ? "copy" : "fill",
              ws_cli_bytes_text(p->bytes, bytes));
     return buf;
@@ -100,7 +105,7 @@ static const char *span_name(const Ws__TraceSpan *p, char *buf, size_t size)
 
 static void write_span(struct recording *r, const Ws__TraceSpan *p)
 {
-    char name[160], args[320];
+    char name[160], args[360];
     int track = track_of(r, p);
     size_t n = (size_t)snprintf(args, sizeof(args), "\"client\":%u,\"energy_uj\":%" PRIu64,
                                 p->client, p->energy_uj);
@@ -117,6 +122,9 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
         }
         n += (size_t)snprintf(args + n, sizeof(args) - n, "\"");
     }
+    if (p->ready_ns && p->ready_ns < p->start_ns)
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"waited_us\":%.3f",
+                              (double)(p->start_ns - p->ready_ns) / 1e3);
     if (p->stopped)
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"stopped\":true");
     if (p->error)
@@ -124,6 +132,33 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
     ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track, span_name(p, name, sizeof(name)),
                    (double)p->start_ns / 1e6, (double)p->end_ns / 1e6, args);
     r->n_spans++;
+}
+
+/* Power, memory and SMs of each GPU as the status says them, at the time of the GPU's clock. A GPU
+ * whose clock did not move since it was looked at last has no new values. */
+static int count(struct ws_cli_link *l, struct recording *r)
+{
+    Ws__ServerMessage *m;
+    int e = ws_cli_link_status(l, WS_CLI_NEXT_TIMEOUT_MS, &m);
+    if (e)
+        return e;
+    for (size_t i = 0; i < m->status->n_gpus && i < WS_MAX_DEVICES; i++) {
+        const Ws__GpuStatus *g = m->status->gpus[i];
+        struct counted *b = &r->counted[i];
+        if (b->device_ns && g->device_ns > b->device_ns) {
+            double ns = (double)(g->device_ns - b->device_ns), at = (double)b->device_ns / 1e6;
+            int process = FIRST_GPU + (int)g->gpu;
+            ws_trace_counter(&r->t, process, "power (W)", at,
+                             (double)(g->energy_uj - b->energy_uj) * 1e3 / ns);
+            ws_trace_counter(&r->t, process, "SMs", at,
+                             (double)(g->sm_busy_ns - b->sm_busy_ns) / ns);
+            ws_trace_counter(&r->t, process, "memory (MiB)", at,
+                             (double)g->memory_used_bytes / (1 << 20));
+        }
+        *b = (struct counted){g->device_ns, g->energy_uj, g->sm_busy_ns};
+    }
+    ws__server_message__free_unpacked(m, NULL);
+    return 0;
 }
 
 /* Fetches what there is. Return: 0 or negative. */
@@ -170,6 +205,8 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
         struct timespec pause = {0, (long)ASK_EVERY_MS * (long)WS_NS_PER_MS};
         bool last = stop || ws_clock_ns() >= end_ns;
         e = fetch(l, r);
+        if (!e)
+            e = count(l, r);
         fflush(r->t.f); /* so that a reader of the file sees how far the trace is */
         if (last)
             break;

@@ -34,6 +34,11 @@ want=$(status_json | sed -n 's/^ *"n_\(kernels\|copies\)": *\([0-9]*\),$/\2/p' |
 [ "$slices" = "$want" ] || fail "$slices operations are in the trace, the GPUs did $want"
 grep -q '"alpha, client ' "$tmp/trace.json" && grep -q 'be\\"ta, client ' "$tmp/trace.json" || fail "the tasks are not named"
 ok "trace: $slices operations, all of them"
+for counter in "power (W)" SMs "memory (MiB)"; do
+    grep -qF "\"$counter\"" "$tmp/trace.json" || fail "the trace has no counter '$counter'"
+done
+grep -q '"waited_us":[0-9]' "$tmp/trace.json" || fail "nobody waited for the GPU in the trace"
+ok "trace: counters, and for how long operations waited"
 
 # A trace of one who does not fetch: what is lost is counted, and said.
 "$wattshare" trace --out "$tmp/lost.json" --duration 60 2>"$tmp/lost.err" &
