@@ -8,6 +8,9 @@ profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 # The READMEs are not installed.
 EXTRA_DIST += conf/README.md conf/examples/README.md conf/gpu.d/README.md conf/profiles/README.md conf/systemd/README.md
+grafanadir = $(datadir)/wattshare/grafana
+dist_grafana_DATA = conf/grafana/wattshare.json
+EXTRA_DIST += conf/grafana/README.md
 wsconfdir = $(sysconfdir)/wattshare
 nodist_wsconf_DATA = conf/wattshared.conf
 CLEANFILES += conf/wattshared.conf

@@ -221,6 +221,23 @@ if command -v promtool >/dev/null; then
     [ ! -s "$tmp/promtool" ] || { cat "$tmp/promtool" >&2; fail "promtool has remarks"; }
     ok "promtool check metrics"
 fi
+# The dashboard asks for metrics that there are, in queries that Prometheus can read.
+python3 - "$src/conf/grafana/wattshare.json" "$tmp" <<'EOF' || fail "the dashboard for Grafana"
+import json, re, sys
+page = open(sys.argv[2] + "/page").read()
+served = set(re.findall(r"^# TYPE (\w+) ", page, re.M))
+queries = [t["expr"] for p in json.load(open(sys.argv[1]))["panels"] for t in p["targets"]]
+asked = {name for q in queries for name in re.findall(r"\bwattshare_\w+", q)}
+assert len(queries) > 10 and served, queries
+assert asked <= served, asked - served
+rules = [{"record": "q:%d" % i, "expr": q.replace("$__rate_interval", "1m")} for i, q in enumerate(queries)]
+json.dump({"groups": [{"name": "dashboard", "rules": rules}]}, open(sys.argv[2] + "/rules.json", "w"))
+EOF
+ok "the dashboard's metrics"
+if command -v promtool >/dev/null; then
+    promtool check rules "$tmp/rules.json" >"$tmp/promtool" 2>&1 || { cat "$tmp/promtool" >&2; fail "a query of the dashboard"; }
+    ok "the dashboard's queries: $(grep -o '[0-9]* rules found' "$tmp/promtool")"
+fi
 if "$build/tests/process/http_get" "$port" /other >/dev/null 2>"$tmp/err"; then fail "another path was served"; fi
 grep -q "404" "$tmp/err" || fail "another path is not answered by 404"
 # Those who connect and say nothing, or go before their answer, hold up nobody.
