@@ -632,7 +632,6 @@ static void test_segment_requests_checked(void **state)
         uint64_t address;
         Ws__Error error;
     } maps[] = {
-        {0, WS__ERROR__INVALID_VALUE},
         {WS_VA_FIRST, WS__ERROR__INVALID_VALUE},
         {WS_VA_FIRST - 4096, WS__ERROR__INVALID_VALUE},
         {UINT64_MAX - 100, WS__ERROR__INVALID_VALUE},
@@ -645,6 +644,11 @@ static void test_segment_requests_checked(void **state)
         m.address = maps[i].address;
         assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_HOST_MAP, &m)), maps[i].error);
     }
+    w->config.limits.max_segment_bytes = 2 << 20;
+    assert_int_equal(ws_segment_new(c, &q, &second), WS__ERROR__OK);
+    uint64_t at = 0; /* the daemon chooses */
+    assert_int_equal(ws_segment_host_map(c, second->id, &at), WS__ERROR__OK);
+    assert_in_range(at, WS_HOST_VA_FIRST, WS_HOST_VA_LAST - (1 << 20));
 }
 
 /* Memory that the client has already: taken only if it can't shrink under the daemon, and then it is
