@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The address space of one client.
  *
- * Mappings lie in pages of a table, all sorted by address, so that a change moves the entries of a
- * page and now and then those of the table, however many mappings there are. Device threads search
- * the table while the daemon's loop changes it, so a sequence counter guards it: the writer makes
- * it odd, changes the table in place and makes it even again; a reader that saw an odd or a changed
- * counter searches again. What readers may look at is not freed before the space is. Tables double
- * in size, so all old ones together are no larger than the newest; pages, and slots (the fields of
- * a mapping), are used again. All fields that readers see are atomics, which on x86 are plain loads
+ * Mappings lie in a table sorted by address (space_table.h). Device threads search it while the
+ * daemon's loop changes it, so a sequence counter guards the table: the writer makes it odd,
+ * changes the table in place and makes it even again; a reader that saw an odd or a changed counter
+ * searches again. What readers may look at is not freed before the space is; slots (the fields of a
+ * mapping) are used again. All fields that readers see are atomics, which on x86 are plain loads
  * and stores.
  *
  * The memory behind a mapping must outlive readers that still hold its host address. Operations
@@ -31,6 +29,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/heap.h"
+#include "device/space_table.h"
 
 /* Outside the addresses that any host or device allocation can have, and that a real GPU has: for
  * software ones. */
@@ -57,32 +56,6 @@ struct space_slot {
     uint64_t limbo_bytes;
 };
 
-/* Of a page: a mapping's address and its slot. Of the table: the first address of a page, and the
- * page, which is never empty. */
-struct entry {
-    _Atomic uint64_t va;
-    _Atomic(void *) to;
-};
-
-enum { PAGE_ENTRIES = 126 };
-struct page {
-    _Atomic uint32_t n;
-    struct page *next; /* free */
-    struct entry v[PAGE_ENTRIES];
-};
-
-struct table {
-    struct table *older;
-    uint32_t cap;
-    _Atomic uint32_t n;
-    struct entry v[];
-};
-
-/* A place in the table: a page, and an entry of it. */
-struct place {
-    uint32_t page, entry;
-};
-
 enum { SLOTS_PER_CHUNK = 32 };
 struct chunk {
     struct chunk *next;
@@ -91,11 +64,10 @@ struct chunk {
 
 struct ws_space {
     uint64_t id;
-    _Atomic uint32_t seq;          /* odd while a writer works; written under lock */
-    _Atomic(struct table *) table; /* never NULL; written under lock */
+    _Atomic uint32_t seq;        /* odd while a writer works; written under lock */
+    struct ws_space_table table; /* of struct space_slot; changed under lock */
     _Atomic uint64_t device_bytes;
     pthread_mutex_t lock; /* writers, epochs, limbo */
-    struct page *free_pages;
     struct chunk *chunks;
     struct space_slot *free_slots;
     unsigned epoch;
@@ -117,27 +89,16 @@ struct ws_space {
 #define LOAD(p)     atomic_load_explicit(&(p), memory_order_acquire)
 #define STORE(p, x) atomic_store_explicit(&(p), (x), memory_order_release)
 
-static struct table *table_new(uint32_t cap)
-{
-    struct table *t = ws_alloc(sizeof(*t) + (size_t)cap * sizeof(t->v[0]));
-    if (t)
-        t->cap = cap;
-    return t;
-}
-
 static const struct ws_host_hook *_Atomic host_hook;
 
 int ws_space_new(struct ws_space **ret)
 {
     struct ws_space *s = ws_alloc(sizeof(*s));
-    struct table *t = table_new(16);
-    if (!s || !t) {
+    if (!s || ws_space_table_init(&s->table)) {
         free(s);
-        free(t);
         return ws_raise(-ENOMEM);
     }
     static _Atomic uint64_t n_spaces;
-    atomic_init(&s->table, t);
     s->id = ++n_spaces;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->print_lock, NULL);
@@ -149,60 +110,9 @@ int ws_space_new(struct ws_space **ret)
     return 0;
 }
 
-/* Index of the first of @n entries whose address is above @va. */
-static uint32_t upper_bound(const struct entry *v, uint32_t n, uint64_t va)
-{
-    uint32_t lo = 0;
-    while (n) {
-        uint32_t half = n / 2;
-        if (LOAD(v[lo + half].va) <= va) {
-            lo += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return lo;
-}
-
-/* The last mapping that begins at or below @va. NULL: there is none, or a writer works. */
-static inline struct space_slot *slot_below(const struct table *t, uint64_t va)
-{
-    uint32_t i = upper_bound(t->v, LOAD(t->n), va);
-    if (!i)
-        return NULL;
-    const struct page *p = LOAD(t->v[i - 1].to);
-    uint32_t k = upper_bound(p->v, LOAD(p->n), va);
-    return k ? LOAD(p->v[k - 1].to) : NULL;
-}
-
-/* The first mapping that begins above @va. NULL: as above. */
-static struct space_slot *slot_above(const struct table *t, uint64_t va)
-{
-    uint32_t n = LOAD(t->n), i = upper_bound(t->v, n, va);
-    const struct page *p = i ? LOAD(t->v[i - 1].to) : NULL;
-    uint32_t n_entries = p ? LOAD(p->n) : 0, k = p ? upper_bound(p->v, n_entries, va) : 0;
-    if (k < n_entries)
-        return LOAD(p->v[k].to);
-    p = i < n ? LOAD(t->v[i].to) : NULL;
-    return p && LOAD(p->n) ? LOAD(p->v[0].to) : NULL;
-}
-
-/* The slot at @at, which then goes on. NULL: that was the last. No writer works. */
-static struct space_slot *next_slot(const struct table *t, struct place *at)
-{
-    if (at->page >= LOAD(t->n))
-        return NULL;
-    const struct page *p = LOAD(t->v[at->page].to);
-    struct space_slot *x = LOAD(p->v[at->entry].to);
-    if (++at->entry == LOAD(p->n))
-        *at = (struct place){at->page + 1, 0};
-    return x;
-}
-
 #define for_each_slot(x, t)                                                                        \
-    for (struct place at_ = {0}, *once_ = &at_; once_; once_ = NULL)                               \
-        for (struct space_slot * x; (x = next_slot((t), &at_));)
+    for (struct ws_space_place at_ = {0}, *once_ = &at_; once_; once_ = NULL)                      \
+        for (struct space_slot * x; (x = ws_space_table_next((t), &at_));)
 
 static void release_all(struct ws_space *s, struct space_slot *list)
 {
@@ -225,8 +135,7 @@ struct ws_space *ws_space_free(struct ws_space *s)
 {
     if (!s)
         return NULL;
-    struct table *t = LOAD(s->table);
-    for_each_slot(x, t)
+    for_each_slot(x, &s->table)
     {
         if (x->release)
             x->release(x->release_arg, x->host, x->bytes);
@@ -238,18 +147,7 @@ struct ws_space *ws_space_free(struct ws_space *s)
     const struct ws_host_hook *hook = LOAD(host_hook);
     if (hook && hook->gone)
         hook->gone(s);
-    for (uint32_t i = 0; i < t->n; i++)
-        free(LOAD(t->v[i].to));
-    while (t) {
-        struct table *older = t->older;
-        free(t);
-        t = older;
-    }
-    while (s->free_pages) {
-        struct page *next = s->free_pages->next;
-        free(s->free_pages);
-        s->free_pages = next;
-    }
+    ws_space_table_deinit(&s->table);
     while (s->chunks) {
         struct chunk *next = s->chunks->next;
         free(s->chunks);
@@ -275,7 +173,7 @@ static inline bool lookup_own(const struct ws_space *s, uint64_t va, struct ws_m
                 sched_yield();
             continue;
         }
-        const struct space_slot *x = slot_below(LOAD(s->table), va);
+        const struct space_slot *x = ws_space_table_below(&s->table, va);
         bool found = false;
         if (x) {
             ret->va = LOAD(x->va);
@@ -345,9 +243,9 @@ static void neighbours(const struct ws_space *s, uint64_t va, struct ws_mapping 
             sched_yield();
             continue;
         }
-        const struct table *t = LOAD(s->table);
         for (uint32_t k = 0; k < 2; k++) {
-            const struct space_slot *x = k ? slot_above(t, va) : slot_below(t, va);
+            const struct space_slot *x =
+                k ? ws_space_table_above(&s->table, va) : ws_space_table_below(&s->table, va);
             if (!x)
                 continue;
             ret[k].va = LOAD(x->va);
@@ -404,10 +302,9 @@ uint32_t ws_space_ranges(struct ws_space *s, uint32_t who, uint64_t (*ret)[2], u
     uint64_t low = 0, end = 0;
     uint32_t n = 0;
     pthread_mutex_lock(&s->lock); /* no writer works */
-    const struct table *t = LOAD(s->table);
-    struct place at = {0};
+    struct ws_space_place at = {0};
     for (bool more = true; more;) {
-        const struct space_slot *x = next_slot(t, &at);
+        const struct space_slot *x = ws_space_table_next(&s->table, &at);
         more = x != NULL;
         if (x && !(LOAD(x->readers) & who))
             continue;
@@ -464,161 +361,19 @@ static void write_end(struct ws_space *s)
     STORE(s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1);
 }
 
-static void entry_set(struct entry *e, uint64_t va, void *to)
-{
-    STORE(e->va, va);
-    STORE(e->to, to);
-}
-
-static void entry_move(struct entry *to, const struct entry *from)
-{
-    entry_set(to, LOAD(from->va), LOAD(from->to));
-}
-
-/* Puts an entry before the @i'th of @n, for which there is room. */
-static void entry_insert(struct entry *v, _Atomic uint32_t *n, uint32_t i, uint64_t va, void *to)
-{
-    for (uint32_t k = *n; k > i; k--)
-        entry_move(&v[k], &v[k - 1]);
-    entry_set(&v[i], va, to);
-    STORE(*n, *n + 1);
-}
-
-static void entry_remove(struct entry *v, _Atomic uint32_t *n, uint32_t i)
-{
-    for (uint32_t k = i; k + 1 < *n; k++)
-        entry_move(&v[k], &v[k + 1]);
-    STORE(*n, *n - 1);
-}
-
-/* Where the last mapping is that begins at or below @va. Lock held. Return: false: there is
- * none. */
-static bool find_below(const struct table *t, uint64_t va, struct place *ret)
-{
-    uint32_t i = upper_bound(t->v, t->n, va);
-    if (!i)
-        return false;
-    const struct page *p = LOAD(t->v[i - 1].to);
-    *ret = (struct place){i - 1, upper_bound(p->v, p->n, va) - 1};
-    return true;
-}
-
-/* Room for one more page: the same table, or one twice as large that readers do not see yet. NULL:
- * no memory. */
-static struct table *table_with_room(struct table *t)
-{
-    if (t->n < t->cap)
-        return t;
-    if (t->cap > UINT32_MAX / 4)
-        return NULL;
-    struct table *bigger = table_new(t->cap * 2);
-    if (!bigger)
-        return NULL;
-    for (uint32_t i = 0; i < t->n; i++)
-        entry_move(&bigger->v[i], &t->v[i]);
-    bigger->n = t->n;
-    bigger->older = t;
-    return bigger;
-}
-
-static struct page *page_get(struct ws_space *s)
-{
-    struct page *p = s->free_pages;
-    if (p)
-        s->free_pages = p->next;
-    return p ? p : ws_alloc(sizeof(*p));
-}
-
-/* What inserting may need. */
-struct spare {
-    struct table *table; /* with room for a page; readers may not see it yet */
-    struct page *page;   /* NULL: there is room in the page that is there */
-};
-
-/* For an entry behind @below; NULL: before all others. */
-static int spare_get(struct ws_space *s, const struct place *below, struct spare *ret)
-{
-    struct table *t = s->table;
-    const struct page *p = t->n ? LOAD(t->v[below ? below->page : 0].to) : NULL;
-    *ret = (struct spare){.table = t};
-    if (p && p->n < PAGE_ENTRIES)
-        return 0;
-    ret->table = table_with_room(t);
-    ret->page = ret->table ? page_get(s) : NULL;
-    if (ret->page)
-        return 0;
-    if (ret->table != t)
-        free(ret->table);
-    return ws_raise(-ENOMEM);
-}
-
-/* Moves the upper half of a page into the next one, which is empty and not in the table yet. */
-static void split(struct table *t, uint32_t i, struct page *next)
-{
-    struct page *p = LOAD(t->v[i].to);
-    uint32_t half = p->n / 2;
-    for (uint32_t k = half; k < p->n; k++)
-        entry_move(&next->v[k - half], &p->v[k]);
-    STORE(next->n, p->n - half);
-    STORE(p->n, half);
-    entry_insert(t->v, &t->n, i + 1, LOAD(next->v[0].va), next);
-}
-
-/* Readers wait meanwhile. @below: as for spare_get(). */
-static void insert(const struct spare *spare, const struct place *below, uint64_t va,
-                   struct space_slot *x)
-{
-    struct table *t = spare->table;
-    uint32_t i = below ? below->page : 0, k = below ? below->entry + 1 : 0;
-    if (spare->page && k == PAGE_ENTRIES) { /* mappings come in order: full pages stay full */
-        entry_insert(spare->page->v, &spare->page->n, 0, va, x);
-        entry_insert(t->v, &t->n, i + 1, va, spare->page);
-        return;
-    }
-    if (spare->page && !t->n) {
-        entry_insert(t->v, &t->n, 0, va, spare->page);
-    } else if (spare->page) {
-        split(t, i, spare->page);
-        const struct page *p = LOAD(t->v[i].to);
-        if (k > p->n) {
-            k -= p->n;
-            i++;
-        }
-    }
-    struct page *p = LOAD(t->v[i].to);
-    entry_insert(p->v, &p->n, k, va, x);
-    STORE(t->v[i].va, LOAD(p->v[0].va));
-}
-
-/* Readers wait meanwhile. */
-static void take_out(struct ws_space *s, const struct place *at)
-{
-    struct table *t = s->table;
-    struct page *p = LOAD(t->v[at->page].to);
-    entry_remove(p->v, &p->n, at->entry);
-    if (p->n) {
-        STORE(t->v[at->page].va, LOAD(p->v[0].va));
-        return;
-    }
-    entry_remove(t->v, &t->n, at->page);
-    p->next = s->free_pages;
-    s->free_pages = p;
-}
-
 static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_release_fn *release,
                       void *arg)
 {
     uint64_t va = m->va, bytes = m->bytes;
-    const struct space_slot *before = slot_below(s->table, va), *after = slot_above(s->table, va);
+    const struct space_slot *before = ws_space_table_below(&s->table, va),
+                            *after = ws_space_table_above(&s->table, va);
     if ((before && va - before->va < before->bytes) || (after && after->va - va < bytes))
         return -EEXIST;
     struct space_slot *x = slot_get(s);
     if (!x)
         return ws_raise(-ENOMEM);
-    struct place at;
-    const struct place *below = find_below(s->table, va, &at) ? &at : NULL;
-    struct spare spare;
-    int r = spare_get(s, below, &spare);
+    struct ws_space_room room;
+    int r = ws_space_table_room(&s->table, va, &room);
     if (r) {
         x->next = s->free_slots;
         s->free_slots = x;
@@ -636,8 +391,7 @@ static int map_locked(struct ws_space *s, const struct ws_mapping *m, ws_space_r
     STORE(x->readers, m->readers);
     STORE(x->writers, m->writers);
     STORE(x->device, m->device);
-    insert(&spare, below, va, x);
-    STORE(s->table, spare.table);
+    ws_space_table_insert(&s->table, &room, va, x);
     write_end(s);
     if (m->device)
         s->device_bytes += bytes;
@@ -700,7 +454,7 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
 /* The slot of the mapping that starts at @va. Lock held. */
 static struct space_slot *slot_at(struct ws_space *s, uint64_t va)
 {
-    struct space_slot *x = slot_below(s->table, va);
+    struct space_slot *x = ws_space_table_below(&s->table, va);
     return x && x->va == va ? x : NULL;
 }
 
@@ -784,8 +538,7 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
 {
     pthread_mutex_lock(&s->lock);
     struct space_slot *x = slot_at(s, va);
-    struct place at;
-    if (!x || !find_below(s->table, va, &at)) {
+    if (!x) {
         pthread_mutex_unlock(&s->lock);
         return -ENOENT;
     }
@@ -794,7 +547,7 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
     if (x->device)
         s->device_bytes -= x->bytes;
     write_begin(s);
-    take_out(s, &at);
+    ws_space_table_remove(&s->table, va);
     STORE(x->bytes, 0);
     write_end(s);
     x->next = s->limbo[s->epoch & 1];
@@ -808,7 +561,7 @@ int ws_space_unmap(struct ws_space *s, uint64_t va)
 bool ws_space_unmap_last(struct ws_space *s)
 {
     pthread_mutex_lock(&s->lock);
-    const struct space_slot *last = slot_below(s->table, UINT64_MAX);
+    const struct space_slot *last = ws_space_table_below(&s->table, UINT64_MAX);
     uint64_t va = last ? last->va : 0;
     pthread_mutex_unlock(&s->lock);
     return va && !ws_space_unmap(s, va);
@@ -830,7 +583,7 @@ uint64_t ws_space_digest(struct ws_space *s, uint64_t low, uint64_t high)
 {
     uint64_t sum = 0;
     pthread_mutex_lock(&s->lock);
-    for_each_slot(x, LOAD(s->table))
+    for_each_slot(x, &s->table)
     {
         uint64_t va = LOAD(x->va), bytes = LOAD(x->bytes);
         const uint8_t *p = LOAD(x->host);
@@ -877,15 +630,16 @@ void ws_space_print(const struct ws_space *cs, enum ws_output to, const char *te
 /* Whether @a and @b hold an address both. Their locks are held. */
 static bool overlap(const struct ws_space *a, const struct ws_space *b)
 {
-    struct place i = {0}, k = {0};
-    const struct space_slot *p = next_slot(a->table, &i), *q = next_slot(b->table, &k);
+    struct ws_space_place i = {0}, k = {0};
+    const struct space_slot *p = ws_space_table_next(&a->table, &i),
+                            *q = ws_space_table_next(&b->table, &k);
     while (p && q) {
         if (p->va < q->va ? q->va - p->va < p->bytes : p->va - q->va < q->bytes)
             return true;
         if (p->va < q->va)
-            p = next_slot(a->table, &i);
+            p = ws_space_table_next(&a->table, &i);
         else
-            q = next_slot(b->table, &k);
+            q = ws_space_table_next(&b->table, &k);
     }
     return false;
 }

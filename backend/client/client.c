@@ -113,3 +113,9 @@ void ws_client_retire(struct ws_client *c, uint64_t n)
     c->stats.n_retired += n;
     ws_client_touch(c);
 }
+
+void ws_client_runs(struct ws_client *c)
+{
+    if (ws_list_empty(&c->streams.runs))
+        ws_list_append(&c->server->queues.ready, &c->streams.runs);
+}

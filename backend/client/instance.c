@@ -65,8 +65,11 @@ static void worked(struct ws_loader_work *work)
     struct ws_client *c = w->made.module->context->client;
     struct ws_list *last = c->joins.quiescing.prev;
     c->n_in_flight--;
-    if (!c->n_in_flight && !c->dropped && last != &c->joins.quiescing)
-        ws_join_reached(ws_list_entry(last, struct ws_join, node)); /* it looks again */
+    if (!c->n_in_flight && !c->dropped && last != &c->joins.quiescing) {
+        ws_list_remove(last); /* it looks again */
+        ws_list_append(&c->joins.reached, last);
+        ws_client_runs(c);
+    }
     finish(w);
 }
 

@@ -55,7 +55,7 @@ static bool mark_context(struct ws_join *join, struct ws_context *x)
 }
 
 /* Its action runs later: it may free a stream that is being looked at. */
-void ws_join_reached(struct ws_join *join)
+static void reached(struct ws_join *join)
 {
     ws_list_remove(&join->node);
     ws_list_append(&join->client->joins.reached, &join->node);
@@ -70,14 +70,14 @@ void ws_join_start(struct ws_join *join, struct ws_context *x)
             if (!mark_context(join, &c->contexts[i]))
                 return; /* the client is dropped; the join goes with it */
     if (!join->n_left)
-        ws_join_reached(join);
+        reached(join);
 }
 
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns)
 {
     join->end_ns = WS_MAX(join->end_ns, end_ns);
     if (!--join->n_left)
-        ws_join_reached(join);
+        reached(join);
 }
 
 void ws_join_take_module(struct ws_join *join, struct ws_module *m)

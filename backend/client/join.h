@@ -54,8 +54,6 @@ void ws_join_start(struct ws_join *join, struct ws_context *x);
 /* A mark of @join was reached, in a stream whose work had ended at @end_ns. After the last one
  * it is on client->joins.reached. */
 void ws_join_mark_reached(struct ws_join *join, uint64_t end_ns);
-/* Puts it on client->joins.reached. */
-void ws_join_reached(struct ws_join *join);
 /* The module's id is free from now on, and the module goes with the join, or with the last launch
  * that uses it. */
 void ws_join_take_module(struct ws_join *join, struct ws_module *m);

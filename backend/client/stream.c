@@ -153,12 +153,6 @@ bool ws_stream_query_busy(const struct ws_stream *s)
     return s->legacy ? s->context->n_epoch_commands > 0 : ws_stream_busy(s);
 }
 
-void ws_client_runs(struct ws_client *c)
-{
-    if (ws_list_empty(&c->streams.runs))
-        ws_list_append(&c->server->queues.ready, &c->streams.runs);
-}
-
 void ws_stream_wake(struct ws_stream *s)
 {
     struct ws_client *c = s->context->client;

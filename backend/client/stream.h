@@ -86,8 +86,6 @@ struct ws_server_queues {    /* what ws_server_run_ready() empties, and polling 
     struct ws_list chores;   /* clients whose chores have begun: ws_client_chores.waiting */
 };
 
-/* The client has something for ws_server_run_ready(). */
-void ws_client_runs(struct ws_client *c);
 WS_MUST_CHECK int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu,
                                   uint32_t index); /* 0, -ENOMEM */
 void ws_context_deinit(struct ws_context *x);
