@@ -88,6 +88,7 @@ static void client_free(struct ws_client *c)
     ws_uploads_free(c);
     while (free_one(c))
         ;
+    free(c->memory.reservations.v);
     free(c->out.reached);
     ws_space_free(c->memory.space);
     ws_exports_forget(c);
