@@ -95,6 +95,9 @@ void ws_space_set_print(struct ws_space *s,
 /* Bytes of text of what a launch prints that shall not be lost (cudaLimitPrintfFifoSize): a device
  * that keeps it until the launch has ended makes room for about as much. */
 void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes);
+/* Bytes of stack for each thread of kernels whose need cannot be told from their code
+ * (cudaLimitStackSize). Software GPUs give each thread what it needs, and do not ask. */
+void ws_space_set_stack_bytes(struct ws_space *s, uint64_t bytes);
 
 /* How far before and behind a mapping kernels of software GPUs may read, and find zeros. Spaces
  * begin with 0. Any thread. */

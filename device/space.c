@@ -78,7 +78,7 @@ struct ws_space {
     void *print_arg;
     pthread_mutex_t heap_lock; /* for opening and dropping it */
     uint64_t heap_bytes, heap_va;
-    _Atomic uint64_t print_bytes, margin;
+    _Atomic uint64_t print_bytes, stack_bytes, margin;
     _Atomic uint32_t heap_use;    /* launches that use it, or: */
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
@@ -710,6 +710,16 @@ void ws_space_set_print_bytes(struct ws_space *s, uint64_t bytes)
 uint64_t ws_space_print_bytes(const struct ws_space *s)
 {
     return LOAD(s->print_bytes);
+}
+
+void ws_space_set_stack_bytes(struct ws_space *s, uint64_t bytes)
+{
+    STORE(s->stack_bytes, bytes);
+}
+
+uint64_t ws_space_stack_bytes(const struct ws_space *s)
+{
+    return LOAD(s->stack_bytes);
 }
 
 void ws_space_set_margin(struct ws_space *s, uint64_t bytes)

@@ -55,6 +55,7 @@ void ws_space_print(const struct ws_space *s, enum ws_output to, const char *tex
 /* Bytes of text that the client wants kept of what its kernels print (cudaLimitPrintfFifoSize). Any
  * thread. */
 uint64_t ws_space_print_bytes(const struct ws_space *s);
+uint64_t ws_space_stack_bytes(const struct ws_space *s); /* 0: it was never set */
 
 uint64_t ws_space_margin(const struct ws_space *s); /* what ws_space_set_margin() set. Any thread */
 

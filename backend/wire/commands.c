@@ -495,7 +495,8 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
         reply(k, ws_space_set_heap_bytes(k->c->memory.space, m->value) ? WS__ERROR__INVALID_VALUE
                                                                        : WS__ERROR__OK);
         return;
-    case WS__LIMIT__WHAT__STACK_BYTES: /* the device gives each thread what its kernel needs */
+    case WS__LIMIT__WHAT__STACK_BYTES:
+        ws_space_set_stack_bytes(k->c->memory.space, m->value);
         reply(k, WS__ERROR__OK);
         return;
     default:

@@ -98,6 +98,9 @@ struct ws_cuda {
     /* The ws_cu_result that destroyed the context: set once, by any thread, without a lock */
     _Atomic int lost;
     char lost_text[192]; /* run_lock; read by ws_cuda_lost_text() */
+    /* Of a thread, where the driver cannot tell the need; 0: the driver's default. Written under
+     * memory_lock */
+    _Atomic uint64_t stack_bytes;
     _Atomic uint32_t n_running;
     _Atomic uint64_t n_kernels, n_copies, copied_bytes;
     uint64_t busy_ns, sm_busy_ns, busy_until_ns; /* run_lock */

@@ -110,6 +110,7 @@ struct ws_cu_launch_config {
     X(cuDevicePrimaryCtxReset, 1, (ws_cu_device d))                                                \
     X(cuCtxSetCurrent, 1, (ws_cu_ctx ctx))                                                         \
     X(cuCtxGetStreamPriorityRange, 1, (int *least, int *greatest))                                 \
+    X(cuCtxSetLimit, 1, (int limit, size_t value))                                                 \
     X(cuMemGetInfo, 1, (size_t * free, size_t * total))                                            \
     X(cuMemGetAllocationGranularity, 1,                                                            \
       (size_t * bytes, const struct ws_cu_alloc_prop *prop, int option))                           \

@@ -98,6 +98,7 @@ enum {
     X(MEMHOSTREGISTER_DEVICEMAP, 2)                                                                \
     X(MEMHOSTALLOC_DEVICEMAP, 2)                                                                   \
     X(MEM_ALLOCATION_TYPE_PINNED, 1)                                                               \
+    X(LIMIT_STACK_SIZE, 0)                                                                         \
     X(MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 1)                                                    \
     X(MEM_LOCATION_TYPE_DEVICE, 1)                                                                 \
     X(MEM_ACCESS_FLAGS_PROT_READ, 1)                                                               \

@@ -360,6 +360,28 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
     return launch_whole(d, r, i, n ? n : d->base.spec.n_sms);
 }
 
+/* The stack belongs to the context, so it is as large as the largest that a client has asked for. To
+ * change it, the driver may wait for kernels. Return: as ws_cuda_fence_prepare(). */
+static enum ws_cuda_start prepare_stack(struct ws_cuda *d, struct ws_op *op, bool may_block)
+{
+    uint64_t bytes = ws_space_stack_bytes(op->space);
+    ws_cu_result e = WS_CU_SUCCESS;
+    if (bytes <= d->stack_bytes)
+        return WS_CUDA_STARTED;
+    if (!may_block)
+        return WS_CUDA_BLOCKS;
+    pthread_mutex_lock(&d->memory_lock); /* of two threads the smaller one must not come last */
+    if (bytes > d->stack_bytes)
+        e = WS_CU(d, cuCtxSetLimit, WS_CU_LIMIT_STACK_SIZE, bytes);
+    if (e == WS_CU_SUCCESS)
+        d->stack_bytes = WS_MAX(bytes, d->stack_bytes);
+    pthread_mutex_unlock(&d->memory_lock);
+    if (e == WS_CU_SUCCESS)
+        return WS_CUDA_STARTED;
+    ws_cuda_fail(d, op, e, "stack of each thread");
+    return WS_CUDA_DONE;
+}
+
 enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool may_block)
 {
     struct ws_op *op = r->op;
@@ -368,7 +390,9 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
         return WS_CUDA_DONE;
     if (ws_cuda_awaits_clearing(d, may_block))
         return WS_CUDA_BLOCKS;
-    enum ws_cuda_start ready = ws_cuda_lib_prepare(d, r, may_block);
+    enum ws_cuda_start ready = prepare_stack(d, op, may_block);
+    if (ready == WS_CUDA_STARTED)
+        ready = ws_cuda_lib_prepare(d, r, may_block);
     if (ready == WS_CUDA_STARTED)
         ready = ws_cuda_fence_prepare(d, r, may_block);
     if (ready != WS_CUDA_STARTED)

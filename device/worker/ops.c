@@ -119,6 +119,7 @@ static void set_launch(struct ws_proxy_op *o)
     s->launch.has_progress = op->launch.progress != NULL;
     struct ws_space *space = ws_op_code_space(op);
     s->launch.print_bytes = ws_space_print_bytes(space);
+    s->launch.stack_bytes = ws_space_stack_bytes(space);
     if (!ws_space_heap(space, &s->launch.heap_va, &s->launch.heap_bytes))
         s->launch.heap_va = 0;
     if (op->launch.progress)

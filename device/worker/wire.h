@@ -157,7 +157,7 @@ struct ws_wire_submit {
         uint32_t kernel, grid[3], block[3], shared_bytes, flags, param_bytes, has_progress;
         struct ws_cuda_progress progress;
         struct ws_sm_set sms;
-        uint64_t heap_va, heap_bytes, print_bytes; /* of the space; heap_va 0: it has none */
+        uint64_t heap_va, heap_bytes, print_bytes, stack_bytes; /* of the space; heap_va 0: none */
     } launch;
 };
 struct ws_wire_done {

@@ -699,6 +699,27 @@ static void test_sm_sets_of_cooperative_launches(void **state)
     suite_run(&S, &o, WS_DEV_OK);
 }
 
+/* The stack that a client asks for is there before its next launch, and is asked for once. */
+static void test_stack(void **state)
+{
+    uint64_t (*calls)(const char *);
+    void *p = suite_target.worker ? NULL : suite_mock("ws_mock_calls");
+    memcpy(&calls, &p, sizeof(p));
+    if (!p)
+        skip();
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
+    uint64_t before = calls("cuCtxSetLimit");
+    suite_run(&S, &o, WS_DEV_OK);
+    assert_int_equal(calls("cuCtxSetLimit"), before);
+    ws_space_set_stack_bytes(S.space[0], 64 << 10);
+    for (int k = 0; k < 2; k++) {
+        suite_run(&S, &o, WS_DEV_OK);
+        assert_int_equal(calls("cuCtxSetLimit"), before + 1);
+    }
+    ws_space_set_stack_bytes(S.space[0], 1 << 20); /* more than there is */
+    suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
+}
+
 /* A group of SMs of which the driver makes no context costs only that group. */
 static void test_a_green_context_that_fails(void **state)
 {
@@ -1389,6 +1410,7 @@ int main(int argc, char **argv)
         T(test_sm_sets),
         T(test_sm_sets_of_cooperative_launches),
         T(test_a_green_context_that_fails),
+        T(test_stack),
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),

@@ -550,6 +550,13 @@ ws_cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return WS_CU_SUCCESS;
 }
 
+ws_cu_result cuCtxSetLimit(int limit, size_t value)
+{
+    ENTER(MOCK_CTX);
+    return limit == WS_CU_LIMIT_STACK_SIZE && value <= 512 << 10 ? WS_CU_SUCCESS
+                                                                 : WS_CU_INVALID_VALUE;
+}
+
 /* What a table made from cudaTypedefs.h would say: all of ours is there from 12.4 on. */
 ws_cu_result cuGetProcAddress_v2(const char *name, void **ret, int version,
                                  unsigned long long flags, int *status)

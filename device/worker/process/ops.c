@@ -154,6 +154,7 @@ static bool set_launch(struct worker_op *o, const struct ws_wire_submit *s,
                        ws_space_tell_heap(op->space, s->launch.heap_va, s->launch.heap_bytes)))
         return false;
     ws_space_set_print_bytes(op->space, s->launch.print_bytes);
+    ws_space_set_stack_bytes(op->space, s->launch.stack_bytes);
     if (s->launch.has_progress)
         op->launch.progress = ws_cuda_progress_new(s->launch.progress);
     return !s->launch.has_progress || op->launch.progress;
