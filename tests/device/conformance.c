@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/packet.h"
+#include "device/cuda/driver.h"
 #include "device/space.h"
 #include "tests/device/suite.h"
 #include "tests/device/lib.h"
@@ -1382,6 +1383,21 @@ static void test_textures_are_isolated(void **state)
     suite_textures_isolated(&S);
 }
 
+/* Each test opens the device. On hardware a context takes a good part of a second to make, so this
+ * process keeps the GPU's from the first test to the last. The mock driver wants it back each time. */
+static struct ws_cu kept;
+static void keep_context(void)
+{
+    ws_cu_device gpu;
+    ws_cu_ctx ctx;
+    if (!suite_target.cuda || suite_target.worker || suite_target.mock)
+        return;
+    if (ws_cu_open(&kept, suite_target.options.driver_library, NULL) ||
+        kept.cuDeviceGet(&gpu, suite_target.ordinal) != WS_CU_SUCCESS ||
+        kept.cuDevicePrimaryCtxRetain(&ctx, gpu) != WS_CU_SUCCESS)
+        fprintf(stderr, "no context is kept between tests\n");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -1450,6 +1466,7 @@ int main(int argc, char **argv)
         cmocka_set_test_filter(getenv("WS_SUITE_ONLY"));
     if (run_elsewhere())
         run_losing(argv);
+    keep_context();
     if (!suite_machine_code_begin())
         return 1;
     int r = cmocka_run_group_tests_name(suite_target.cuda ? "cuda" : "soft", tests, NULL, NULL);

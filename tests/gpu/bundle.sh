@@ -8,7 +8,24 @@ name=$1
 src=$(cd "${srcdir:-.}" && pwd)
 limit_bytes=$((40 << 20))
 rm -rf "$name" "$name.tar.xz"
-mkdir -p "$name/lib" "$name/cli" "$name/backend" "$name/frontend/wattshare-driver" "$name/tests/device" "$name/tests/gpu" "$name/tests/cuda/nv" "$name/device/worker" "$name/bench"
+mkdir -p "$name/lib/gcc" "$name/cli" "$name/backend" "$name/frontend/wattshare-driver" "$name/tests/device" "$name/tests/gpu" "$name/tests/cuda/nv" "$name/device/worker" "$name/bench"
+# Whether the C library brings it: the other machine has its own, which fits its other parts.
+of_c_library() {
+    case ${1##*/} in
+    ld-linux* | libc.so* | libm.so* | libmvec.so* | libdl.so* | libpthread.so* | librt.so* | libresolv.so* | libutil.so* | libanl.so* | libnsl.so* | libnss_*) return 0 ;;
+    esac
+    return 1
+}
+# bring LIBRARY: into lib/; GCC's own into lib/gcc, for systems that have none. Where there is one it
+# may be newer, and the system's other libraries may need that.
+bring() {
+    to=$name/lib
+    case ${1##*/} in
+    libcuda* | libnvidia*) return ;;
+    libstdc++.so* | libgcc_s.so*) to=$name/lib/gcc ;;
+    esac
+    of_c_library "$1" || [ -e "$to/${1##*/}" ] || cp -L "$1" "$to/"
+}
 put() { # put FILE…: stripped, at the same place
     for f in "$@"; do
         cp "$f" "$name/$f"
@@ -33,7 +50,7 @@ for p in tests/cuda/nv/*_static; do
     strip --strip-debug "$name/$p" 2>/dev/null || true
 done
 [ ! -f tests/cuda/nv/sassonly.ptx ] || cp tests/cuda/nv/sassonly.ptx "$name/tests/cuda/nv/"
-cp "$src/tests/gpu/run" "$src"/tests/gpu/*.sh "$name/tests/gpu/"
+cp "$src/tests/gpu/run" "$src/tests/gpu/plan.md" "$src"/tests/gpu/*.sh "$name/tests/gpu/"
 rm -f "$name/tests/gpu/bundle.sh" "$name/tests/gpu/mock.sh"
 mkdir -p "$name/conf"
 cp -r "$src/conf/gpu.d" "$name/conf/gpu.d"
@@ -42,24 +59,19 @@ cp "$src/LICENSE" "$name/"
 for p in device/worker/wattshare-gpu-worker cli/wattshare backend/wattshared frontend/libwattshare.so tests/device/conformance tests/gpu/probe; do
     ldd "$p" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p'
 done | sort -u | while read -r lib; do
-    case ${lib##*/} in
-    libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux* | libcuda* | libnvidia*) ;;
-    *) cp -L "$lib" "$name/lib/" ;;
-    esac
+    bring "$lib"
 done
 # libzmq is loaded by the client library at run time.
 for d in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib; do
     [ ! -e "$d/libzmq.so.5" ] || { cp -L "$d/libzmq.so.5" "$name/lib/"; break; }
 done
 ldd "$name/lib/libzmq.so.5" 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | while read -r lib; do
-    case ${lib##*/} in
-    libc.so* | libm.so* | libdl.so* | libpthread.so* | librt.so* | ld-linux*) ;;
-    *) [ -e "$name/lib/${lib##*/}" ] || cp -L "$lib" "$name/lib/" ;;
-    esac
+    bring "$lib"
 done
 cat >"$name/README" <<'END'
-Unpack, change into this directory, and run:   sh tests/gpu/run
-It takes at most ten minutes, sets nothing on the GPU, and leaves its results in bench/results/.
+Unpack, change into this directory, and run:   sh tests/gpu/run -o DIRECTORY
+It takes at most nine minutes, sets nothing on the GPU, and leaves results.tar.gz and summary.txt in
+DIRECTORY. Run again, it goes on where it stopped. tests/gpu/plan.md says what each part is for.
 END
 XZ_OPT=-9 tar -cJf "$name.tar.xz" "$name" # the runtime is in each of the programs: a large window
 bytes=$(stat -c %s "$name.tar.xz")
