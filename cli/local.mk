@@ -20,8 +20,9 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
 	cli/common/private_daemon.h cli/common/private_daemon.c \
 	cli/common/program.h cli/common/program.c \
 	cli/common/text.h cli/common/text.c \
+	cli/doctor/doctor.h cli/doctor/checks.c cli/doctor/gpu.c \
 	cli/report/html.c cli/report/markup.c cli/report/read.c cli/report/report.h cli/report/timeline.c \
-	cli/verbs/coverage.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
+	cli/verbs/coverage.c cli/verbs/doctor.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
 	cli/verbs/profiles.c cli/verbs/report.c cli/verbs/run.c cli/verbs/smi.h cli/verbs/smi.c cli/verbs/smi_figures.c cli/verbs/smi_query.c cli/verbs/status.h cli/verbs/status.c \
 	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/top_history.h cli/verbs/top_history.c cli/verbs/trace.c
 CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
@@ -29,7 +30,7 @@ CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAG
 cli_wattshare_CPPFLAGS = $(CLI_CPPFLAGS)
 cli_wattshare_LDADD = papers/libverbs.a cli/libtools.a $(PAPERS_LIBS) $(COVERAGE_LIBS) protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) \
 	$(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(NCURSES_LIBS)
-EXTRA_DIST += cli/README.md cli/common/README.md cli/verbs/README.md cli/coverage/README.md cli/report/README.md LICENSE NEWS
+EXTRA_DIST += cli/README.md cli/common/README.md cli/verbs/README.md cli/coverage/README.md cli/doctor/README.md cli/report/README.md LICENSE NEWS
 
 # doc/coverage.md, from the ledger; tests/process/coverage.sh sees that it is current.
 noinst_PROGRAMS += cli/ledger_doc

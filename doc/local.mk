@@ -5,7 +5,7 @@ EXTRA_DIST += doc/README.md tools/doc_paths.py
 dist_doc_DATA += README.md doc/architecture.md doc/gate.md doc/gpu.md doc/coverage.md doc/edl.md doc/live.md doc/models.md doc/passes.md doc/placement.md doc/policy-wattshare.md doc/sbeet.md doc/security.md doc/templates.md doc/tutorial-sharing.md
 # Manual pages of verbs: synopsis, options and examples come from the program's own tables
 # (man/page.sh), so a cross-build needs to run the program that it makes.
-VERB_PAGES = man/wattshare.1 man/wattshare-analyze.1 man/wattshare-cluster.1 man/wattshare-experiment.1 man/wattshare-explain.1 \
+VERB_PAGES = man/wattshare.1 man/wattshare-analyze.1 man/wattshare-cluster.1 man/wattshare-doctor.1 man/wattshare-experiment.1 man/wattshare-explain.1 \
 	man/wattshare-gen.1 man/wattshare-keygen.1 man/wattshare-policy.1 man/wattshare-profile.1 man/wattshare-profiles.1 \
 	man/wattshare-report.1 man/wattshare-sim.1 man/wattshare-smi.1 man/wattshare-top.1 man/wattshare-trace.1
 man_MANS += $(VERB_PAGES)
@@ -15,6 +15,7 @@ $(VERB_PAGES): SCD_FILTER = sh $(top_srcdir)/man/page.sh cli/wattshare
 man/wattshare.1: man/wattshare.1.scd
 man/wattshare-analyze.1: man/wattshare-analyze.1.scd
 man/wattshare-cluster.1: man/wattshare-cluster.1.scd
+man/wattshare-doctor.1: man/wattshare-doctor.1.scd
 man/wattshare-experiment.1: man/wattshare-experiment.1.scd
 man/wattshare-explain.1: man/wattshare-explain.1.scd
 man/wattshare-gen.1: man/wattshare-gen.1.scd

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Segments: memory that both the client and the daemon map. The daemon makes it, or makes sure that
  * it is sealed: so its size is certain. The daemon keeps every offset against its own record; what
- * the client writes into the control page is never believed. A segment is freed when the client has released it (or has
- * ended), no copy uses it, and it is not mapped into the client's space. */
+ * the client writes into the control page is never believed. A segment is freed when the client has
+ * released it (or has ended), no copy uses it, and it is not mapped into the client's space. */
 #include "backend/backend.h"
 #include "backend/client/segment.h"
 

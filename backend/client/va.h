@@ -53,11 +53,11 @@ void ws_va_deinit(struct ws_va *v);
 WS_MUST_CHECK int ws_va_alloc(struct ws_va *v, uint64_t bytes, uint64_t *ret_va);
 /* The same, at a multiple of @align, a power of two not below WS_VA_ALIGN_BYTES. */
 WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align, uint64_t *ret_va);
-/* Exactly [@va, @va + @bytes), with a gap behind it where the granules that it lies in have room for
- * one. What it takes comes from granules of this client or from free ones.
+/* Exactly [@va, @va + @bytes), with a gap behind it where the granules that it lies in have room
+ * for one. What it takes comes from granules of this client or from free ones.
  * @ret_taken: the bytes that ws_va_give() wants back
- * Return: 0, -ENOMEM (also when somebody has one of the addresses), -EINVAL (not aligned, absurd, or
- * not in the range). */
+ * Return: 0, -ENOMEM (also when somebody has one of the addresses), -EINVAL (not aligned, absurd,
+ * or not in the range). */
 WS_MUST_CHECK int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes,
                                     uint64_t *ret_taken);
 /* Takes as many granules once more as @v has, in the same runs: for each address of @v there is

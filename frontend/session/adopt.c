@@ -9,8 +9,8 @@
  * A piece is a run of pages that one segment stands for. Memory registered in two parts may share a
  * page: then both count the piece it belongs to. Memory that others see (MAP_SHARED) keeps its
  * pages: the daemon maps the same ones, if they are a memfd's that is sealed against shrinking and
- * are mapped from its first byte on, and if the descriptor is still open (or was when the memory was
- * registered at another address). What else can't be exchanged (other files, stacks, read-only
+ * are mapped from its first byte on, and if the descriptor is still open (or was when the memory
+ * was registered at another address). What else can't be exchanged (other files, stacks, read-only
  * memory) is refused.
  *
  * Other threads may write beside the program's memory, or into it, at any time. So the pages are

@@ -1294,8 +1294,8 @@ static void faults(enum suite_kernel k, uint64_t p0, enum ws_dev_error want)
     assert_int_not_equal(ws_device_mem_alloc(S.device, S.space[0], va, 512), 0);
 }
 
-/* A process that has lost its context gets no other one from the driver. So where the context is this
- * process's, such tests are run before the others, by a process each. */
+/* A process that has lost its context gets no other one from the driver. So where the context is
+ * this process's, such tests are run before the others, by a process each. */
 static const char *const losing[] = {"test_illegal_address", "test_misaligned_address"};
 static int losing_status[WS_ARRAY_SIZE(losing)];
 
@@ -1384,7 +1384,8 @@ static void test_textures_are_isolated(void **state)
 }
 
 /* Each test opens the device. On hardware a context takes a good part of a second to make, so this
- * process keeps the GPU's from the first test to the last. The mock driver wants it back each time. */
+ * process keeps the GPU's from the first test to the last. The mock driver wants it back each time.
+ * */
 static struct ws_cu kept;
 static void keep_context(void)
 {

@@ -16,8 +16,8 @@ of_c_library() {
     esac
     return 1
 }
-# bring LIBRARY: into lib/; GCC's own into lib/gcc, for systems that have none. Where there is one it
-# may be newer, and the system's other libraries may need that.
+# bring LIBRARY: into lib/; GCC's own into lib/gcc, for systems that have none. Where there is one
+# it may be newer, and the system's other libraries may need that.
 bring() {
     to=$name/lib
     case ${1##*/} in

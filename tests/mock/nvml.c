@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* NVML for tests: the energy of the software GPUs that the mock driver in this process runs.
  * WS_MOCK_NVML_FAIL="NAME:CODE" makes a function fail. Clocks that are set become lines in the file
- * WS_MOCK_NVML_CLOCKS: "core 1200 1200", "core own". */
+ * WS_MOCK_NVML_CLOCKS: "core 1200 1200", "core own". WS_MOCK_PERSISTENCE=0, WS_MOCK_MIG=1 and
+ * WS_MOCK_COMPUTE_MODE=N say which modes the GPU is in. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,10 @@ static uint64_t energy_mj(uint32_t *ret_mw)
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlShutdown(void);
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret);
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret);
+EXPORT int nvmlDeviceGetPersistenceMode(void *d, unsigned *on);
+EXPORT int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *next);
+EXPORT int nvmlDeviceGetComputeMode(void *d, unsigned *mode);
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned n);
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj);
 EXPORT int nvmlDeviceGetPowerUsage(void *d, unsigned *mw);
@@ -83,6 +88,35 @@ int nvmlDeviceGetClockInfo(void *d, int which, unsigned *mhz)
 int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *celsius)
 {
     *celsius = 40;
+    return failed(__func__);
+}
+
+/* ---- modes ---- */
+
+static unsigned mode(const char *variable, unsigned otherwise)
+{
+    const char *e = getenv(variable);
+    return e ? (unsigned)atoi(e) : otherwise;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **ret)
+{
+    *ret = (void *)1;
+    return i ? 2 : failed(__func__);
+}
+int nvmlDeviceGetPersistenceMode(void *d, unsigned *on)
+{
+    *on = mode("WS_MOCK_PERSISTENCE", 1);
+    return failed(__func__);
+}
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *next)
+{
+    *now = *next = mode("WS_MOCK_MIG", 0);
+    return failed(__func__);
+}
+int nvmlDeviceGetComputeMode(void *d, unsigned *ret)
+{
+    *ret = mode("WS_MOCK_COMPUTE_MODE", 0);
     return failed(__func__);
 }
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of checks, and those of the system: limits, shared memory, tools, the daemon. A new
+ * check is a function here or in gpu.c, a row in the table, and a planted fault in
+ * tests/process/doctor.sh. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/doctor/doctor.h"
+
+void ws_finding_set(struct ws_finding *f, enum ws_finding_state state, const char *fmt, ...)
+{
+    va_list args;
+    f->state = state;
+    va_start(args, fmt);
+    vsnprintf(f->what, sizeof(f->what), fmt, args);
+    va_end(args);
+}
+
+void ws_finding_advise(struct ws_finding *f, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(f->advice, sizeof(f->advice), fmt, args);
+    va_end(args);
+}
+
+const char *ws_doctor_path(const struct ws_doctor *d, const char *path)
+{
+    static char buf[PATH_MAX];
+    snprintf(buf, sizeof(buf), "%s%s", d->root, path);
+    return buf;
+}
+
+/* ---- limits ---- */
+
+static void check_files(struct ws_doctor *d, struct ws_finding *f)
+{
+    enum { ENOUGH = 4096 };
+    struct rlimit l = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &l);
+    if (l.rlim_max >= ENOUGH) {
+        ws_finding_set(f, WS_FINDING_GOOD, "a process may open enough files");
+    } else {
+        ws_finding_set(f, WS_FINDING_NOTE,
+                       "a process may open %llu files: a daemon needs some for each client",
+                       (unsigned long long)l.rlim_max);
+        ws_finding_advise(f, "ulimit -n %d, or LimitNOFILE= in the unit", ENOUGH);
+    }
+}
+
+static void check_memlock(struct ws_doctor *d, struct ws_finding *f)
+{
+    enum { ENOUGH_MIB = 64 };
+    struct rlimit l = {0};
+    (void)getrlimit(RLIMIT_MEMLOCK, &l);
+    if (!d->n_gpus || l.rlim_cur == RLIM_INFINITY || l.rlim_cur >> 20 >= ENOUGH_MIB) {
+        ws_finding_set(f, WS_FINDING_GOOD, "enough memory may be locked");
+    } else {
+        ws_finding_set(f, WS_FINDING_NOTE,
+                       "a process may lock %llu KiB of memory: some systems let it pin no more",
+                       (unsigned long long)l.rlim_cur >> 10);
+        ws_finding_advise(f, "ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit");
+    }
+}
+
+static void check_shared_memory(struct ws_doctor *d, struct ws_finding *f)
+{
+    enum { ENOUGH_MIB = 256 };
+    struct statvfs v;
+    int fd = memfd_create("wattshare-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool sealed = fd >= 0 && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
+    if (fd >= 0)
+        close(fd);
+    if (!sealed) {
+        ws_finding_set(f, WS_FINDING_BAD, "this kernel has no sealed memory files (memfd)");
+        ws_finding_advise(f, "use Linux 4.14 or newer, or a sandbox that has them");
+    } else if (statvfs(ws_doctor_path(d, "/dev/shm"), &v)) {
+        ws_finding_set(f, WS_FINDING_NOTE, "/dev/shm: %s; some programs need it", strerror(errno));
+        ws_finding_advise(f, "mount a tmpfs at /dev/shm");
+    } else if (v.f_blocks * v.f_frsize >> 20 < ENOUGH_MIB) {
+        ws_finding_set(f, WS_FINDING_NOTE, "/dev/shm has %llu MiB; some programs need more",
+                       (unsigned long long)(v.f_blocks * v.f_frsize >> 20));
+        ws_finding_advise(f, "start the container with --shm-size=1g");
+    } else {
+        ws_finding_set(f, WS_FINDING_GOOD, "memory can be shared");
+    }
+}
+
+/* ---- tools and libraries ---- */
+
+static void check_toolkit(struct ws_doctor *d, struct ws_finding *f)
+{
+    const char *path = getenv("PATH");
+    char *dirs = strdup(path ? path : ""), *next = dirs, *dir, file[PATH_MAX];
+    bool found = !access(ws_doctor_path(d, "/usr/local/cuda/bin/nvcc"), X_OK);
+    while (!found && next && (dir = strsep(&next, ":"))) {
+        snprintf(file, sizeof(file), "%s/nvcc", dir);
+        found = !access(ws_doctor_path(d, file), X_OK);
+    }
+    free(dirs);
+    ws_finding_set(f, WS_FINDING_GOOD,
+                   found ? "the CUDA toolkit is there"
+                         : "there is no CUDA toolkit; only building CUDA programs needs one");
+}
+
+static void check_libraries(struct ws_doctor *d, struct ws_finding *f)
+{
+    static const char *const dirs[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
+                                       "/usr/lib64"},
+                             *const names[] = {"libcublas.so.13", "libcublas.so.12",
+                                               "libcudnn.so.9", "libcusolver.so.12"};
+    char file[128];
+    for (size_t i = 0; i < WS_ARRAY_SIZE(dirs); i++)
+        for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
+            snprintf(file, sizeof(file), "%s/%s", dirs[i], names[k]);
+            if (access(ws_doctor_path(d, file), F_OK))
+                continue;
+            ws_finding_set(f, WS_FINDING_NOTE, "%s has machine code without PTX", names[k]);
+            ws_finding_advise(f, "programs that use it run behind the gate: wattshare run --gate "
+                                 "(wattshare coverage says of a program what it needs)");
+            return;
+        }
+    ws_finding_set(f, WS_FINDING_GOOD, "no library of machine code without PTX was found");
+}
+
+/* ---- wattshare itself ---- */
+
+static void check_daemon(struct ws_doctor *d, struct ws_finding *f)
+{
+    Ws__ServerMessage *m = NULL;
+    const char *path = strncmp(d->endpoint, "ipc://", 6) ? NULL : d->endpoint + 6;
+    int r = ws_cli_ask_status(d->endpoint, WS_CLI_TIMEOUT_MS, &m);
+    if (!r) {
+        ws_finding_set(f, WS_FINDING_GOOD, "a daemon answers at %s, with %zu GPU%s", d->endpoint,
+                       m->status->n_gpus, m->status->n_gpus == 1 ? "" : "s");
+        ws__server_message__free_unpacked(m, NULL);
+    } else if (path && !access(path, F_OK) && access(path, W_OK)) {
+        ws_finding_set(f, WS_FINDING_BAD, "the socket of the daemon at %s is not for this user",
+                       d->endpoint);
+        ws_finding_advise(f, "usermod -a -G wattshare USER, and log in again");
+    } else if (r == -EPROTONOSUPPORT || r == -EPROTO) {
+        ws_finding_set(f, WS_FINDING_BAD, "what answers at %s is of another version", d->endpoint);
+        ws_finding_advise(f, "systemctl restart wattshared, after an update");
+    } else {
+        ws_finding_set(f, WS_FINDING_NOTE, "no daemon answers at %s: %s", d->endpoint,
+                       strerror(-r));
+        ws_finding_advise(f, "systemctl start wattshared; or wattshare run --private");
+    }
+}
+
+const struct ws_check ws_doctor_checks[] = {
+    {"device files", ws_doctor_device_files},
+    {"driver", ws_doctor_driver},
+    {"energy", ws_doctor_nvml},
+    {"persistence", ws_doctor_persistence},
+    {"MIG", ws_doctor_mig},
+    {"compute mode", ws_doctor_compute_mode},
+    {"MPS", ws_doctor_mps},
+    {"open files", check_files},
+    {"locked memory", check_memlock},
+    {"shared memory", check_shared_memory},
+    {"toolkit", check_toolkit},
+    {"libraries", check_libraries},
+    {"daemon", check_daemon},
+    {NULL, NULL},
+};
