@@ -37,19 +37,20 @@ static double get(const struct ws_gpu_spec *spec, const struct ws_fitted_key *k)
 
 static struct ws_event_gpu gpu_of(const struct ws_gpu_spec *s)
 {
-    return (struct ws_event_gpu){.n_sms = s->n_sms,
-                                 .schedulers = s->schedulers_per_sm,
-                                 .fp32_lanes = s->fp32_lanes_per_sm,
-                                 .int_lanes = s->int_lanes_per_sm,
-                                 .fp64_lanes = s->fp64_lanes_per_sm,
-                                 .sfu_lanes = s->sfu_lanes_per_sm,
-                                 .texture_units =
-                                     (double)s->sfu_lanes_per_sm / SFU_LANES_PER_TEXTURE_UNIT,
-                                 .warps_per_sm = (int)(s->max_threads_per_sm / WARP),
-                                 .reference = {s->core_mhz, s->memory_mhz},
-                                 .memory_bytes_per_s = (double)s->memory_bytes_per_s,
-                                 .limit_w = s->limit_mw / 1e3,
-                                 .wide_memory = s->memory_bus_bits >= WIDE_BUS_BITS};
+    return (struct ws_event_gpu){
+        .n_sms = s->n_sms,
+        .schedulers = s->schedulers_per_sm,
+        .fp32_lanes = s->fp32_lanes_per_sm,
+        .int_lanes = s->int_lanes_per_sm,
+        .fp64_lanes = s->fp64_lanes_per_sm,
+        .sfu_lanes = s->sfu_lanes_per_sm,
+        .l2_slices = s->memory_bus_bits / (s->memory_bus_bits >= WIDE_BUS_BITS ? 64.0 : 16.0),
+        .texture_units = (double)s->sfu_lanes_per_sm / SFU_LANES_PER_TEXTURE_UNIT,
+        .warps_per_sm = (int)(s->max_threads_per_sm / WARP),
+        .reference = {s->core_mhz, s->memory_mhz},
+        .memory_bytes_per_s = (double)s->memory_bytes_per_s,
+        .limit_w = s->limit_mw / 1e3,
+        .wide_memory = s->memory_bus_bits >= WIDE_BUS_BITS};
 }
 
 void ws_fitted_of(const struct ws_gpu_spec *spec, struct ws_fitted *ret)

@@ -49,6 +49,8 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     x[WS_EVENT_TIME_L1] = e->l1_sectors / L1_SECTORS_PER_CLOCK * clock;
     x[WS_EVENT_TIME_L2] = e->l2_sectors / L2_SECTORS_PER_CLOCK * clock;
     x[WS_EVENT_TIME_TEXTURE] = QUAD * e->texture_quads / fmax(gpu->texture_units, 1) * clock;
+    double slices = fmax(fmin(e->atomic_places, gpu->l2_slices), 1);
+    x[WS_EVENT_TIME_ATOMIC] = e->atomic_sectors / (slices * clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_DRAM] = e->dram_sectors * SECTOR_BYTES / bandwidth;
     x[WS_EVENT_TIME_BLOCK] = e->blocks * clock;
     x[WS_EVENT_TIME_LATENCY] = e->warp_instructions * wait;

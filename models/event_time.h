@@ -11,6 +11,7 @@
  *     ALU     (fp32 ops / fp32 lanes + integer ops / integer lanes) / (S·f)
  *     shared  transactions / (S·f)                      L1: sectors / (4·S·f)   L2: / (2·S·f)
  *     texture 4·quads / (S·f·texture units)
+ *     atomics sectors / (f·slices of L2 that have any of them)
  *     DRAM    bytes / bandwidth, which follows the memory clock
  *     block   blocks·clocks / (S·f)
  *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)

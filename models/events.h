@@ -13,7 +13,9 @@ struct ws_events {
     double shared_transactions;                  /* 128 bytes or less in one clock */
     double l1_sectors, l2_sectors, dram_sectors; /* of 32 bytes, loads and stores */
     double load_requests, shared_requests;       /* warp instructions that load */
-    double texture_quads; /* groups of four threads that fetched from a texture */
+    double texture_quads;  /* groups of four threads that fetched from a texture */
+    double atomic_sectors; /* of 32 bytes, of memory, that warp instructions changed atomically */
+    double atomic_places; /* of 512 bytes, that these are in; those beyond 64 may count as others */
     double l2_share;      /* the share of the loaded sectors that L1 did not have: 0 to 1 */
     double dram_share;    /* the share of those that L2 did not have: 0 to 1 */
     double blocks;        /* of the launch */
@@ -31,6 +33,7 @@ struct ws_event_gpu {
     double n_sms, schedulers;                            /* schedulers of an SM */
     double fp32_lanes, int_lanes, fp64_lanes, sfu_lanes; /* of an SM */
     double texture_units;                                /* of an SM: a texel each in a clock */
+    double l2_slices;                                    /* of all; each does its atomics itself */
     double warps_per_sm;                                 /* that fit on an SM */
     struct ws_event_clocks reference;                    /* the catalog's clocks */
     double memory_bytes_per_s;                           /* at the reference clock */

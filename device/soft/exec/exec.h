@@ -54,9 +54,11 @@ struct ws_exec_work {
     uint64_t n_global_loads,
         n_global_stores; /* warp instructions to global/generic-global/local memory */
     uint64_t n_load_sectors, n_store_sectors; /* 32-byte sectors they touched */
-    uint64_t n_texture_quads; /* groups of four lanes that fetched */
+    uint64_t n_texture_quads;                 /* groups of four lanes that fetched */
     uint64_t n_shared_accesses, n_atomics, n_barriers;
-    uint64_t n_shared_loads;        /* of the accesses */
+    uint64_t n_atomic_sectors; /* of the atomics of memory: about how many they changed */
+    uint64_t atomic_places;    /* a bit for each place of 512 bytes that they are in, by its hash */
+    uint64_t n_shared_loads;   /* of the accesses */
     uint64_t n_shared_transactions; /* more than one an access where banks conflict */
     /* Of the loaded sectors, those of blocks that were watched, and those that L1 did not have. */
     uint64_t n_watched_sectors, n_missed_sectors;

@@ -379,6 +379,8 @@ void ws_work_add(struct ws_exec_work *sum, const struct ws_exec_work *w)
     sum->n_l2_sectors += w->n_l2_sectors;
     sum->n_dram_sectors += w->n_dram_sectors;
     sum->n_atomics += w->n_atomics;
+    sum->n_atomic_sectors += w->n_atomic_sectors;
+    sum->atomic_places |= w->atomic_places;
     sum->n_barriers += w->n_barriers;
 }
 

@@ -21,6 +21,7 @@ void ws_units_events(const struct ws_gpu_spec *spec, const struct ws_need *need,
 {
     struct ws_events e = {.counted = true};
     double loaded = 0, stored = 0;
+    uint64_t places = 0;
     for (uint32_t i = 0; i < n_units; i++) {
         const struct ws_exec_work *w = &units[i].work;
         e.warp_instructions += (double)w->n_machine_insns;
@@ -33,12 +34,15 @@ void ws_units_events(const struct ws_gpu_spec *spec, const struct ws_need *need,
         e.load_requests += (double)w->n_global_loads;
         e.l1_sectors += l1_sectors(spec, w);
         e.texture_quads += (double)w->n_texture_quads;
+        e.atomic_sectors += (double)w->n_atomic_sectors;
+        places |= w->atomic_places;
         e.l2_sectors += (double)w->n_l2_sectors;
         e.dram_sectors += (double)w->n_dram_sectors;
         e.blocks += units[i].n_blocks;
         loaded += (double)w->n_load_sectors;
         stored += (double)w->n_store_sectors;
     }
+    e.atomic_places = __builtin_popcountll(places);
     e.l2_share = share(e.l2_sectors - stored, loaded);
     e.dram_share = share(e.dram_sectors, e.l2_sectors);
     double beside = fmax(fmin(ceil(e.blocks / spec->n_sms), blocks_per_sm), 1);

@@ -57,13 +57,16 @@ void ws_units_fitted_cost(const struct ws_fitted *f, const struct ws_power_clock
                                      f->gpu.reference.memory_mhz * shares->memory};
     struct ws_events e;
     ws_units_events(spec, block, blocks_per_sm, units, n_units, &e);
-    double stretch = stretch_of(f, &e, &clocks);
+    double stretch = stretch_of(f, &e, &clocks), places = e.atomic_places,
+           n_sms = fmax(fmin(e.blocks, spec->n_sms), 1);
     for (uint32_t i = 0; i < n_units; i++) {
         struct ws_event_need need;
         ws_units_events(spec, block, blocks_per_sm, &units[i], 1, &e);
         double blocks = e.blocks;
         e.blocks = 1; /* all of it is on one SM, */
         e.warps_per_sm = block->warps;
+        e.atomic_places = places; /* of the launch, whose SMs have a part each of what L2 can do */
+        e.atomic_sectors *= n_sms;
         ws_event_time_need(&f->gpu, &e, &clocks, &need);
         need.x[WS_EVENT_TIME_BLOCK] *= blocks; /* one block after another */
         struct units_time t = time_of(f, &need);

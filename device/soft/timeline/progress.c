@@ -81,7 +81,7 @@ static void work_scale(struct ws_exec_work *w, double part)
                           &w->n_dram_sectors,    &w->n_thread_insns,   &w->n_global_loads,
                           &w->n_global_stores,   &w->n_load_sectors,   &w->n_store_sectors,
                           &w->n_shared_accesses, &w->n_atomics,        &w->n_barriers,
-                          &w->n_texture_quads};
+                          &w->n_texture_quads,   &w->n_atomic_sectors};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(counts); i++)
         *counts[i] = part_of(*counts[i], part);
 }

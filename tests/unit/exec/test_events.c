@@ -215,11 +215,40 @@ static void test_waves(void **state)
     check_caches(*state, all, &large, 64, 262144, 64 * sectors, sectors, 0.15);
 }
 
+/* ---- atomics ---- */
+
+static void check_atomics(struct fix *f, const char *ptx, uint64_t sectors, int places)
+{
+    run(f, ptx, 8, THREADS, fix_alloc(f, 1 << 20));
+    assert_int_equal(f->work.n_atomic_sectors, sectors);
+    /* one more if memory begins within a place */
+    assert_in_range(__builtin_popcountll(f->work.atomic_places), places, places + !!places);
+}
+
+static void test_atomics(void **state)
+{
+    uint64_t warps = 8 * THREADS / 32;
+    /* all in one word; each warp on four sectors of its own; lanes 1 KiB apart; shared memory */
+    check_atomics(*state, MEMORY("red.global.add.u32 [%x0], 1;\n"), warps, 1);
+    check_atomics(*state, MEMORY("add.u64 %x2, %x0, %x1; atom.global.add.u32 %r4, [%x2], 1;\n"),
+                  4 * warps, 8 * THREADS * 4 / 512);
+    check_atomics(
+        *state,
+        MEMORY("and.b32 %r5, %r3, 31; mul.wide.u32 %x3, %r5, 1024; add.u64 %x2, %x0, %x3;\n"
+               "red.global.add.u32 [%x2], 1;\n"),
+        32 * warps, 2);
+    check_atomics(*state,
+                  HEAD ".visible .entry k(.param .u64 data)\n{\n.shared .b32 n;\n"
+                       "red.shared.add.u32 [n], 1;\nret;\n}\n",
+                  0, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, fix_setup, fix_teardown)
     const struct CMUnitTest tests[] = {
         T(operations),
+        T(atomics),
         T(division_is_many_instructions),
         T(shared_consecutive),
         T(shared_broadcast),

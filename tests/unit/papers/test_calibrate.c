@@ -29,6 +29,7 @@ static const struct ws_event_gpu gpu = {.n_sms = 20,
                                         .fp64_lanes = 4,
                                         .sfu_lanes = 16,
                                         .texture_units = 8,
+                                        .l2_slices = 24,
                                         .warps_per_sm = 64,
                                         .reference = {1500, 5000},
                                         .memory_bytes_per_s = 400e9,
@@ -75,6 +76,7 @@ static double made_time(const struct ws_measured_launch *l)
         e->l1_sectors / (4 * 0.8 * sms * hz),
         e->l2_sectors / (2 * 0.5 * sms * hz),
         4 * e->texture_quads / (8 * 0.6 * sms * hz),
+        e->atomic_sectors / (0.5 * (e->atomic_places < 24 ? e->atomic_places : 24) * hz),
         e->dram_sectors * 32 / (0.75 * 400e9 * l->clocks.memory_mhz / 5000),
         e->blocks * 90 / (sms * hz),
         (e->warp_instructions * 9 +
@@ -109,6 +111,8 @@ static struct ws_events made_events(int family)
     e.shared_requests = e.shared_transactions / 2;
     e.l2_share = draw(0, 1);
     e.dram_share = draw(0, 1);
+    e.atomic_sectors = family % 8 ? 0 : n * draw(0.01, 0.1);
+    e.atomic_places = floor(draw(1, 64));
     e.texture_quads = family % 6 ? 0 : n * draw(0.5, 2);
     return e;
 }
@@ -215,7 +219,7 @@ static void time_is_the_formula(void **state)
 {
     struct ws_measured_launch *v = made();
     struct ws_event_time t = {
-        .v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.6, 0.75, 90, 9, 0.4, 30, 5, 4}};
+        .v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.6, 0.5, 0.75, 90, 9, 0.4, 30, 5, 4}};
     for (int i = 0; i < LAUNCHES; i++) {
         struct ws_event_need need;
         double gradient[WS_EVENT_TIME_N];
