@@ -34,6 +34,14 @@ WS_MUST_CHECK int ws_truth_read(const struct ws_experiment_run *x,
                                 const struct ws_truth_source *source, struct ws_truth_data *ret);
 void ws_truth_deinit(struct ws_truth_data *t);
 
+/* Mean errors in % of power at one setting of the clocks, family left out. */
+struct ws_truth_2011 {
+    double regression, events; /* of the regression of 2011; of @ours at the same launches */
+};
+/* @ours: of all launches of @t. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_truth_2011(const struct ws_truth_data *t, const struct ws_predicted *ours,
+                                struct ws_truth_2011 *ret);
+
 /* A fit of the launches of @t. */
 struct ws_calibrate ws_truth_calibrate(const struct ws_truth_data *t);
 

@@ -361,6 +361,11 @@ int ws_calibrate_time(const struct ws_calibrate *c, const int *count, struct ws_
 
 /* ---- predictions ---- */
 
+static uint32_t next_random(uint32_t last) /* Numerical Recipes' generator */
+{
+    return last * 1664525 + 1013904223;
+}
+
 struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_event_power *power,
                                          const struct ws_event_time *time,
@@ -375,23 +380,60 @@ struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
     return p;
 }
 
-int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *ret)
+/* Predicts the families of each group without it. @group: [n_families], less than @n_groups. */
+static int leave_groups_out(const struct ws_calibrate *c, const int *group, int n_groups,
+                            struct ws_predicted *ret)
 {
     int *count = ws_alloc_array((size_t)c->n_families + 1, sizeof(*count));
     int r = count ? 0 : ws_raise(-ENOMEM);
-    for (int f = 0; !r && f < c->n_families; f++) {
+    for (int g = 0; !r && g < n_groups; g++) {
         for (int i = 0; i < c->n_families; i++)
-            count[i] = i != f;
+            count[i] = group[i] != g;
         struct ws_event_power power;
         struct ws_event_time time;
         r = ws_calibrate_power(c, count, &power);
         if (!r)
             r = ws_calibrate_time(c, count, &time);
         for (size_t i = 0; !r && i < c->n; i++)
-            if (c->v[i].family == f)
+            if (group[c->v[i].family] == g)
                 ret[i] = ws_calibrate_predict(c->gpu, &power, &time, &c->v[i]);
     }
     free(count);
+    return r;
+}
+
+/* Numbers from 0 on, which @shuffle puts in another order if it is not 0. */
+static int *numbered(int n, uint32_t shuffle)
+{
+    int *v = ws_alloc_array((size_t)n + 1, sizeof(*v));
+    for (int i = 0; v && i < n; i++)
+        v[i] = i;
+    for (int i = n - 1; v && shuffle && i > 0; i--) {
+        shuffle = next_random(shuffle);
+        int k = (int)((shuffle >> 16) % (uint32_t)(i + 1)), was = v[i];
+        v[i] = v[k];
+        v[k] = was;
+    }
+    return v;
+}
+
+int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *ret)
+{
+    int *group = numbered(c->n_families, 0);
+    int r = group ? leave_groups_out(c, group, c->n_families, ret) : ws_raise(-ENOMEM);
+    free(group);
+    return r;
+}
+
+int ws_calibrate_leave_third_out(const struct ws_calibrate *c, uint32_t shuffle,
+                                 struct ws_predicted *ret)
+{
+    enum { THIRDS = 3 };
+    int *group = numbered(c->n_families, shuffle);
+    for (int i = 0; group && i < c->n_families; i++)
+        group[i] %= THIRDS;
+    int r = group ? leave_groups_out(c, group, THIRDS, ret) : ws_raise(-ENOMEM);
+    free(group);
     return r;
 }
 
@@ -438,7 +480,7 @@ int ws_calibrate_shares(const struct ws_calibrate *c, const struct ws_event_powe
     for (int draw = 0; !r && draw < WS_CALIBRATE_DRAWS; draw++) {
         memset(count, 0, (size_t)c->n_families * sizeof(*count));
         for (int i = 0; i < c->n_families; i++) {
-            random = random * 1664525 + 1013904223; /* Numerical Recipes' generator */
+            random = next_random(random);
             count[(random >> 16) % (uint32_t)c->n_families]++;
         }
         struct ws_event_power p;

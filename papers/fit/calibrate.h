@@ -66,6 +66,10 @@ struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_measured_launch *launch);
 /* Each launch predicted by models that were fitted without its family. @ret: [n]. */
 WS_MUST_CHECK int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *ret);
+/* The same by models that were fitted without a third of all families, its own among them: the
+ * families are shuffled by @shuffle, and each third is left out once. */
+WS_MUST_CHECK int ws_calibrate_leave_third_out(const struct ws_calibrate *c, uint32_t shuffle,
+                                               struct ws_predicted *ret);
 
 /* The share of each term of the mean power; and whether the data can tell it: fits to families that
  * are redrawn, with nothing expected, give shares of which 80 % lie in a range. */
