@@ -40,7 +40,7 @@ PAPERS_LIBS = papers/libpapers.a policy/libpolicy.a $(MODELS_LIBS) $(JSON_C_LIBS
 # What the command `wattshare` takes from here: the verbs of papers/verbs/verbs.def and what they
 # call.
 papers_libverbs_a_SOURCES = papers/verbs/verbs.def \
-	papers/verbs/analyze.c papers/verbs/cluster.c papers/verbs/fit.c papers/verbs/fit_events.h papers/verbs/fit_events.c \
+	papers/verbs/analyze.c papers/verbs/analyze_plan.h papers/verbs/analyze_plan.c papers/verbs/cluster.c papers/verbs/fit.c papers/verbs/fit_events.h papers/verbs/fit_events.c \
 	papers/verbs/gen.h papers/verbs/gen.c papers/verbs/generators.def papers/verbs/gen_edl.c papers/verbs/gen_rt.c papers/verbs/gen_sbeet.c \
 	papers/verbs/input.h papers/verbs/input.c papers/verbs/optimum.c \
 	papers/verbs/sim.h papers/verbs/sim.c papers/verbs/sim_gpus.c papers/verbs/sim_rt.h papers/verbs/sim_rt.c

@@ -66,6 +66,7 @@ int ws_sbeet_set_make(struct ws_sbeet_set *ret, const struct ws_gpus *g,
                                                 .period = tasks[i].period,
                                                 .deadline = tasks[i].deadline,
                                                 .offset = tasks[i].offset,
+                                                .jitter = tasks[i].jitter,
                                                 .weight = 1,
                                                 .utilization = tasks[i].utilization,
                                                 .cost = cost};
@@ -109,6 +110,7 @@ static struct ws_sbeet_task read_task(const struct ws_json_at *at, double factor
         .app = named ? 0 : (int)ws_json_integer(at, "app", 0, MAX_APP, true, 0),
         .period = ws_json_number(at, "period_ms", 1e-6, MAX_MS, NAN),
         .offset = ws_json_number(at, "phi_ms", 0, MAX_MS, 0),
+        .jitter = ws_json_number(at, "jitter_ms", 0, MAX_MS, 0),
         .utilization = ws_json_number(at, "ref_util", 0, 1e6, 0),
     };
     t.deadline = ws_json_number(at, "deadline_ms", 1e-6, MAX_MS, factor * t.period);

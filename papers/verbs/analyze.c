@@ -13,20 +13,25 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/common/options.h"
+#include "papers/verbs/analyze_plan.h"
 #include "papers/verbs/input.h"
 #include "papers/common/parallel.h"
 #include "cli/common/table.h"
 #include "papers/sets/rt_sets.h"
+#include "papers/sets/sbeet_set.h"
 
 enum { METHODS_MAX = 64, ROWS_MAX = 40 };
 
 struct analyze {
-    const struct ws_rta_method *methods[METHODS_MAX];
-    const char *names[METHODS_MAX]; /* as typed; keys of the results */
+    const struct ws_rta_method *methods[METHODS_MAX]; /* NULL: wattshare_safe */
+    const char *names[METHODS_MAX];                   /* as typed; keys of the results */
     int n_methods;
     bool all; /* those that don't apply are left out */
     bool table, list, failed;
     int n_jobs;
+    const char *gpu_names;
+    struct ws_gpus gpus;
+    struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
     struct ws_table rows;
     struct json_object *first; /* the only good answer so far, for its table */
     uint64_t n_sets, n_judged[METHODS_MAX], n_ok[METHODS_MAX];
@@ -128,6 +133,11 @@ static struct json_object *answer(const struct analyze *a, struct ws_json_line *
     for (int i = 0; i < a->n_methods; i++) {
         const struct ws_rta_method *m = a->methods[i];
         struct json_object *o;
+        if (!m) {
+            if (!a->all)
+                ws_json_bad(l, "tasks", "%s needs a task set of sBEET-mg", a->names[i]);
+            continue;
+        }
         if (m->stgm && set->kind != WS_RT_STGM) {
             if (!a->all)
                 ws_json_bad(l, "tasks",
@@ -146,12 +156,32 @@ static struct json_object *answer(const struct analyze *a, struct ws_json_line *
     return results;
 }
 
-static char *analyze_line(void *arg, struct ws_json_line *l)
+/* A task set of sBEET-mg, for which there is one method. Return: its results; NULL: an error is in
+ * the line. */
+static struct json_object *analyze_gpus(const struct analyze *a, struct ws_json_line *l)
 {
-    struct analyze *a = arg;
+    struct json_object *results = json_object_new_object(), *o;
+    int r = 0;
+    for (int i = 0; i < a->n_methods && !r && !l->bad; i++) {
+        if (a->methods[i]) {
+            if (!a->all)
+                ws_json_bad(l, "tasks", "%s needs a GCAPS or STGM set", a->names[i]);
+            continue;
+        }
+        r = ws_analyze_plan(&o, &a->gpus, l);
+        if (!r)
+            json_object_object_add(results, a->names[i], o);
+    }
+    if (r && !l->bad)
+        ws_json_bad(l, "tasks", "%s", strerror(-r));
+    return results;
+}
+
+static struct json_object *analyze_cores(const struct analyze *a, struct ws_json_line *l)
+{
     struct ws_rt_set set;
     struct space x = {.rta = WS_RTA_WORK_NULL, .stgm = WS_STGM_WORK_NULL};
-    char *text = NULL;
+    struct json_object *results = NULL;
     int r = ws_rt_set_read(l, &set);
     if (!r)
         ws_rt_set_refuse_jitter(l, &set);
@@ -159,23 +189,31 @@ static char *analyze_line(void *arg, struct ws_json_line *l)
         r = ws_rta_work_reserve(&x.rta, set.gcaps.n_tasks, set.gcaps.n_segments);
     if (!r && !l->bad && set.kind == WS_RT_STGM)
         r = ws_stgm_work_reserve(&x.stgm, set.stgm.n_tasks);
-    if (!r && !l->bad) {
-        struct json_object *line = json_object_new_object(), *id = NULL;
-        json_object_object_get_ex(l->root, "id", &id);
-        json_object_object_add(line, "id",
-                               id ? json_object_get(id) : json_object_new_int64(l->number));
-        json_object_object_add(line, "results", answer(a, l, &set, &x));
-        if (!l->bad)
-            text = strdup(json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
-                                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
-        json_object_put(line);
-    }
+    if (!r && !l->bad)
+        results = answer(a, l, &set, &x);
     if (r)
         ws_json_bad(l, "tasks", "%s", strerror(-r));
     ws_rt_set_deinit(&set);
     ws_rta_work_deinit(&x.rta);
     ws_stgm_work_deinit(&x.stgm);
     ws_stgm_whole_deinit(&x.whole);
+    return results;
+}
+
+static char *analyze_line(void *arg, struct ws_json_line *l)
+{
+    struct analyze *a = arg;
+    struct json_object *line = json_object_new_object(), *id = NULL;
+    struct json_object *results = ws_sbeet_set_is(l) ? analyze_gpus(a, l) : analyze_cores(a, l);
+    char *text = NULL;
+    if (l->root)
+        json_object_object_get_ex(l->root, "id", &id);
+    json_object_object_add(line, "id", id ? json_object_get(id) : json_object_new_int64(l->number));
+    json_object_object_add(line, "results", results);
+    if (!l->bad)
+        text = strdup(json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
+                                                               JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(line);
     return text;
 }
 
@@ -313,6 +351,11 @@ static int list(void)
         ws_table_add(&t, "%s", m[i].gives);
         ws_table_end_row(&t);
     }
+    ws_table_add(&t, WS_ANALYZE_PLAN);
+    ws_table_add(&t, "safe");
+    ws_table_add(&t, "yes");
+    ws_table_add(&t, "policy wattshare with guarantee=1 misses nothing (sets of sBEET-mg)");
+    ws_table_end_row(&t);
     for (size_t i = 0; (plain = ws_rta_alias(i, &target)); i++) {
         ws_table_add(&t, "%s", plain);
         ws_table_add(&t, "%s", "plain");
@@ -330,7 +373,7 @@ static int list(void)
 static int add_method(struct analyze *a, const char *name)
 {
     const struct ws_rta_method *m = ws_rta_method_find(name);
-    if (!m) {
+    if (!m && strcmp(name, WS_ANALYZE_PLAN) != 0) {
         ws_cli_error("--method: there is no \"%s\"; see wattshare analyze --list", name);
         return -ENOENT;
     }
@@ -357,7 +400,7 @@ static int add_methods(void *values, char *text)
         for (size_t i = 0; i < n; i++)
             if (add_method(a, m[i].name))
                 return -E2BIG;
-        return 0;
+        return add_method(a, WS_ANALYZE_PLAN);
     }
     for (char *save, *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save))
         if (add_method(a, name))
@@ -368,6 +411,9 @@ static int add_methods(void *values, char *text)
 static const struct ws_option options[] = {
     {"method", "M[,M...]", "Methods by name, or all: every one that applies to a set.",
      WS_PARSE(add_methods), .required = true},
+    {"gpus", "LIST|FILE",
+     "For wattshare_safe: GPUs, as of wattshare sim (" WS_ANALYZE_PLAN_GPUS ").",
+     WS_TEXT(struct analyze, gpu_names)},
     {"json", NULL,
      "Print a line for each line read; the default where standard output is not a terminal.",
      .more =
@@ -375,7 +421,9 @@ static const struct ws_option options[] = {
          "the set: a bound; -1 for the first task that misses its deadline; 0 for tasks that "
          "were not analysed (best effort, or after it). With GPU priorities there is also "
          "\"gprio\" (larger is higher; null: the CPU's); for STGM \"rounds\", \"N\" (number of "
-         "SMs), \"S\" (SMs) and \"cpu\". \"gave_up\": the analysis took too many steps; then "
+         "SMs), \"S\" (SMs) and \"cpu\"; for wattshare_safe there are \"homes\" (GPU and SMs) and "
+         "\"home\" (of each task) instead of R. \"gave_up\": the analysis took too many steps; "
+         "then "
          "\"ok\" is false.",
      WS_CLEAR(struct analyze, table)},
     {"table", NULL,
@@ -396,8 +444,9 @@ static int analyze(int argc, char **argv);
 const struct ws_verb ws_verb_analyze = {
     .name = "analyze",
     .purpose = "bound the response times of real-time tasks that share a GPU",
-    .about = "Reads task sets, one JSON object a line, as wattshare gen --paper gcaps and --paper "
-             "stgm print them, from each FILE or from standard input.",
+    .about =
+        "Reads task sets, one JSON object a line, as wattshare gen prints them for gcaps, stgm "
+        "and sbeet, from each FILE or from standard input.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
@@ -434,5 +483,10 @@ static int analyze(int argc, char **argv)
     if (!a.n_methods)
         return ws_verb_wrong(&ws_verb_analyze,
                              "--method is missing; wattshare analyze --list names the methods");
-    return run(&a, files);
+    status = ws_cli_gpus(&a.gpus, &a.gpus_line, a.gpu_names ? a.gpu_names : WS_ANALYZE_PLAN_GPUS)
+                 ? WS_EXIT_USAGE
+                 : run(&a, files);
+    ws_gpus_deinit(&a.gpus);
+    ws_json_line_deinit(&a.gpus_line);
+    return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files that a command line names, and lists of numbers. */
+/* The files and GPUs that a command line names, and lists of numbers. */
 #include "config.h"
 
 #include <errno.h>
@@ -48,4 +48,25 @@ int ws_cli_numbers(const char *option, const char *text, double min, double max,
         if (!*s)
             return n;
     }
+}
+
+int ws_cli_gpus(struct ws_gpus *ret, struct ws_json_line *line, const char *text)
+{
+    char error[160];
+    int r;
+    if (!strchr(text, '/') && !strchr(text, '.')) {
+        r = ws_gpus_parse(ret, text, error, sizeof(error));
+        if (r)
+            ws_cli_error("--gpus %s: %s", text, error);
+        return r;
+    }
+    r = ws_json_file(text, line);
+    if (r) {
+        ws_cli_error("%s: %s", text, strerror(-r));
+        return r;
+    }
+    if (!line->bad)
+        r = ws_gpus_read(ret, line);
+    ws_json_line_report(line, stderr, "wattshare");
+    return line->bad ? -EINVAL : r;
 }

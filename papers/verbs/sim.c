@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "papers/common/parallel.h"
+#include "papers/verbs/input.h"
 #include "papers/verbs/sim.h"
 #include "papers/verbs/sim_rt.h"
 #include "cli/common/table.h"
@@ -37,7 +38,7 @@ struct sim_verb {
     const char *policy_options[MAX_POLICIES][MAX_OPTIONS + 1];
     struct ws_gpus gpus;
     struct ws_json_line gpus_line; /* names in gpus are borrowed from it */
-    bool gpus_given, compat, copies_asis, json, list;
+    bool compat, copies_asis, json, list;
     double duration_s; /* 0: not given */
     struct ws_sim_rt_options rt;
     const char *policy_names, *gpu_names, *trace_path;
@@ -85,7 +86,7 @@ static char *work(void *arg, struct ws_json_line *l)
     for (int i = 0; i < s->n_policies && !r; i++) {
         struct ws_sim_run run = {.policy = s->policies[i],
                                  .options = *s->policy_options[i] ? s->policy_options[i] : NULL,
-                                 .gpus = s->gpus_given ? &s->gpus : NULL,
+                                 .gpus = s->gpu_names ? &s->gpus : NULL,
                                  .duration_ms = s->duration_s * 1000,
                                  .compat = s->compat,
                                  .copies_asis = s->copies_asis,
@@ -304,28 +305,6 @@ static int read_policies(struct sim_verb *s, const char *text)
     return r ? r : check_options(s);
 }
 
-static int read_gpus(struct sim_verb *s, const char *text)
-{
-    char error[160];
-    int r;
-    s->gpus_given = true;
-    if (!strchr(text, '/') && !strchr(text, '.')) {
-        r = ws_gpus_parse(&s->gpus, text, error, sizeof(error));
-        if (r)
-            ws_cli_error("--gpus %s: %s", text, error);
-        return r;
-    }
-    r = ws_json_file(text, &s->gpus_line);
-    if (r) {
-        ws_cli_error("%s: %s", text, strerror(-r));
-        return r;
-    }
-    if (!s->gpus_line.bad)
-        r = ws_gpus_read(&s->gpus, &s->gpus_line);
-    ws_json_line_report(&s->gpus_line, stderr, "wattshare");
-    return s->gpus_line.bad ? -EINVAL : r;
-}
-
 static int add_option(void *values, char *text)
 {
     struct sim_verb *s = values;
@@ -394,6 +373,7 @@ static const struct ws_option options[] = {
     {"hunt", "N",
      "Simulate each set N times with other releases and execution times, to find long responses "
      "(1).",
+     .more = "For task sets of sBEET-mg, results are sums over all runs.",
      WS_INT(struct sim_verb, rt.hunt.n_runs, 1, 100000000)},
     {"periods", "N", "Each run lasts N of the longest period, unless --duration is given (4).",
      WS_INT(struct sim_verb, rt.hunt.n_periods, 1, 1000000)},
@@ -434,7 +414,7 @@ static int read_arguments(struct sim_verb *s, int argc, char **argv, const char 
                                            "policies");
     *ret_file = *rest ? *rest : "-";
     if (ws_sim_rt_find_methods(&s->rt) || read_policies(s, s->policy_names) ||
-        (s->gpu_names && read_gpus(s, s->gpu_names)))
+        (s->gpu_names && ws_cli_gpus(&s->gpus, &s->gpus_line, s->gpu_names)))
         return WS_EXIT_USAGE;
     return -1;
 }

@@ -63,3 +63,25 @@ for paper in gcaps stgm; do
 done
 "$wattshare" gen --paper gcaps --seed 6 | cmp -s - "$tmp/gcaps" && fail "gen: the seed changes nothing"
 ok "seeds differ"
+
+# Task sets of sBEET-mg: the guarantee of policy wattshare. A task that takes its GPU for 60 ms is in
+# the way of one with a deadline of 20 ms where there is one slot, and not where there are two.
+cat >"$tmp/gpus.json" <<END
+{"types": [{"name": "toy", "n_sm": 4, "static_w": 5, "idle_w_per_sm": 0.5}],
+ "gpus": [{"type": "toy", "slots": SLOTS}],
+ "kernels": [{"gpu": "toy", "name": "short", "wcet_ms": [8, 4, 4, 4], "dyn_w_per_sm": 2},
+             {"gpu": "toy", "name": "long", "wcet_ms": [60, 60, 60, 60], "dyn_w_per_sm": 2}]}
+END
+sed 's/SLOTS/1/' "$tmp/gpus.json" >"$tmp/one.json"
+sed 's/SLOTS/2/' "$tmp/gpus.json" >"$tmp/two.json"
+cat >"$tmp/toy" <<END
+{"id": "toy", "tasks": [{"benchmark": "short", "period_ms": 20, "deadline_ms": 20}, {"benchmark": "long", "period_ms": 200}]}
+END
+run 0 '"id":"toy","results":{"wattshare_safe":{"ok":false}}' analyze --method wattshare_safe --gpus "$tmp/one.json" "$tmp/toy"
+run 0 '"wattshare_safe":{"ok":true,"homes":\[\[0,[1-3]\],\[0,[1-3]\]\],"home":\[[01],[01]\]}' analyze --method all --gpus "$tmp/two.json" "$tmp/toy"
+sed 's/"deadline_ms": 20/"deadline_ms": 20, "jitter_ms": 17/' "$tmp/toy" >"$tmp/late" # 3 ms apart, and each takes 4
+run 0 '{"ok":false}' analyze --method wattshare_safe --gpus "$tmp/two.json" "$tmp/late"
+run 1 "gcaps_busy needs a GCAPS or STGM set" analyze --method gcaps_busy "$tmp/toy"
+run 1 "wattshare_safe needs a task set of sBEET-mg" analyze --method wattshare_safe "$tmp/table2"
+run 2 "no such\|frob" analyze --method wattshare_safe --gpus frob "$tmp/toy"
+run 0 "wattshare_safe *safe *yes" analyze --list

@@ -75,5 +75,18 @@ done
 [ "$(grep -c ',wattshare,' "$tmp/own/own-sbeet-24.csv")" = 11 ] || fail "own-sbeet: a row for each utilisation is wanted"
 
 # Sets that pass the test miss nothing with the guarantee, and would without it.
-expect 0 'guarantee=1: jobs missed in sets that pass *≤ 0 *0.0 *– *reproduces' $w experiment own-safe --quick --no-plot --out "$tmp/safe"
+expect 0 'guarantee=1: jobs missed in sets that pass' $w experiment own-safe --quick --no-plot --out "$tmp/safe"
+grep 'guarantee=1: jobs missed' "$tmp/out" | grep -q ' 0\.0 .*reproduces' || fail "own-safe: jobs are missed"
 grep -q 'guarantee=0: jobs missed in the same sets *– *[1-9]' "$tmp/out" || fail "own-safe: its sets are too easy"
+# A hunt: more runs of the same set, with other releases; sums over all.
+$w gen --paper sbeet --u 0.6 --count 4 >"$tmp/hunted"
+$w sim --policy wattshare --option guarantee=1 --hunt 10 --json "$tmp/hunted" >"$tmp/a"
+$w analyze --method wattshare_safe "$tmp/hunted" >"$tmp/b"
+for i in 1 2 3 4; do
+    sed -n "${i}p" "$tmp/b" | grep -q '"ok":true' || continue
+    sed -n "${i}p" "$tmp/a" | grep -q '"missed":0,' || fail "sim --hunt: a set that passes misses"
+done
+grep -q '"ok":true' "$tmp/b" || fail "analyze: no set passes wattshare_safe"
+once=$($w sim --policy wattshare --periods 4 --hunt 2 --json "$tmp/hunted" | sed -n '1s/.*"released":\([0-9]*\).*/\1/p')
+often=$(sed -n '1s/.*"released":\([0-9]*\).*/\1/p' "$tmp/a")
+[ "$often" -gt $((once * 3)) ] || fail "sim --hunt 10: $often jobs, and $once of two runs"
