@@ -69,8 +69,7 @@ static double blocking(const struct ws_fallback *f, int home, double within)
     return most;
 }
 
-/* The earliest of the next deadlines of @home's tasks; that task's next one is a separation later.
- * -1: there is none. */
+/* Of @tasks, the one whose next deadline is the earliest; -1: none has one. */
 static int next_deadline(const struct ws_fallback *f, const int *tasks, int n)
 {
     int first = -1;

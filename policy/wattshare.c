@@ -68,7 +68,8 @@ struct lookahead {
 static const struct ws_policy_option options_table[] = {
     {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
     {"budget", "40000", "places that one decision may evaluate; a tenth where no job would miss"},
-    {"guarantee", "0", "1: choices leave room for a plan that meets all deadlines, if there is one"},
+    {"guarantee", "0",
+     "1: choices leave room for a plan that meets all deadlines, if there is one"},
     {NULL, NULL, NULL}};
 
 static struct lookahead *lookahead_of(struct ws_policy *p)
@@ -326,7 +327,8 @@ static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
     }
 }
 
-/* Where the plan starts ready job @i; -1: not now. *@ret_by: when it must start at the latest. */
+/* What the plan starts next in @home, and where. *@ret_by: when it must start at the latest. Return:
+ * which ready job; -1: none. */
 static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, int home,
                          struct ws_rollout_place *ret, double *ret_by)
 {
@@ -480,7 +482,7 @@ static void commit(struct lookahead *p, const struct ws_policy_snapshot *snap, i
     ws_rollout_commit(&p->roll, i, place);
 }
 
-/* Makes the starts of the plan that cannot wait. *@ret_by: when to look at the others. */
+/* Makes the starts of the plan that cannot wait. */
 static int start_planned(struct lookahead *p, const struct ws_policy_snapshot *snap,
                          struct ws_policy_decisions *ret, size_t begin)
 {

@@ -39,7 +39,7 @@ struct job {
     size_t pi;             /* of its first interval on GPU 0; those on GPU k follow */
 };
 /* An interval of a GPU. */
-struct cell {
+struct least_cell {
     double mu, lambda, pi;     /* prices; pi is the sum of the jobs' */
     double slots, sms, most;   /* used; by the job that uses most */
     double way_mu, way_lambda; /* in which the prices go */
@@ -49,19 +49,19 @@ struct cell {
 struct presence {
     double pi, used, way;
 };
-struct search {
+struct price_search {
     const struct ws_policy_system *sys;
     const struct ws_least *l;
     bool energy;
     double *borders;
     struct job *jobs;
-    struct cell *cells;              /* [n_gpus][n_cells] */
+    struct least_cell *cells;        /* [n_gpus][n_cells] */
     struct presence *presences;      /* only where energy is counted */
     double *sum_slot, *sum_sm, *sum; /* of prices until a border; [n_borders] */
     size_t n_jobs, n_presences;
     int n_borders;
 };
-struct choice {
+struct least_place {
     double cost, start, end;
     int gpu, n_sm; /* gpu -1: none */
 };
@@ -72,7 +72,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int border(const struct search *q, double t)
+static int border(const struct price_search *q, double t)
 {
     int low = 0, high = q->n_borders - 1;
     while (low < high) {
@@ -85,7 +85,7 @@ static int border(const struct search *q, double t)
     return low;
 }
 
-static size_t releases_of(const struct search *q, int task)
+static size_t releases_of(const struct price_search *q, int task)
 {
     const struct ws_policy_task *t = &q->sys->tasks[task];
     double last = q->l->duration - t->deadline - t->offset;
@@ -94,7 +94,7 @@ static size_t releases_of(const struct search *q, int task)
     return t->period > 0 ? (size_t)ceil(last / t->period) : 1;
 }
 
-static int make(struct search *q)
+static int make(struct price_search *q)
 {
     size_t n = 0, n_borders = 0;
     for (int i = 0; i < q->sys->n_tasks; i++)
@@ -133,7 +133,7 @@ static int make(struct search *q)
                : ws_raise(-ENOMEM);
 }
 
-static void unmake(struct search *q)
+static void unmake(struct price_search *q)
 {
     free(q->jobs);
     free(q->borders);
@@ -144,18 +144,18 @@ static void unmake(struct search *q)
     free(q->presences);
 }
 
-static struct cell *cell(const struct search *q, int gpu, int i)
+static struct least_cell *cell(const struct price_search *q, int gpu, int i)
 {
     return &q->cells[(size_t)gpu * (size_t)q->n_borders + (size_t)i];
 }
 
-static struct presence *presence(const struct search *q, const struct job *j, int gpu, int i)
+static struct presence *presence(const struct price_search *q, const struct job *j, int gpu, int i)
 {
     return &q->presences[j->pi + (size_t)gpu * (size_t)(j->last - j->first) +
                          (size_t)(i - j->first)];
 }
 
-static double awake_w(const struct search *q, int gpu)
+static double awake_w(const struct price_search *q, int gpu)
 {
     const struct ws_policy_gpu_type *t = &q->sys->types[q->sys->gpus[gpu].type];
     return q->energy ? t->n_sm * t->idle_w_per_sm : 0;
@@ -163,14 +163,14 @@ static double awake_w(const struct search *q, int gpu)
 
 /* ---- the cheapest place of a job ---- */
 
-static double slope(const struct search *q, int i)
+static double slope(const struct price_search *q, int i)
 {
     return (q->sum[i + 1] - q->sum[i]) / (q->borders[i + 1] - q->borders[i]);
 }
 
 /* On @n_sm SMs, for @length. q->sum has the prices until each border. */
-static void consider(const struct search *q, const struct job *j, int gpu, int n_sm, double length,
-                     double own, struct choice *best)
+static void consider(const struct price_search *q, const struct job *j, int gpu, int n_sm,
+                     double length, double own, struct least_place *best)
 {
     const double *b = q->borders;
     for (int i = j->first, e = j->first; i < j->last && b[i] + length <= b[j->last] + SLIP; i++) {
@@ -179,7 +179,7 @@ static void consider(const struct search *q, const struct job *j, int gpu, int n
             e++;
         double cost = own + q->sum[e] + (end - b[e]) * slope(q, e) - q->sum[i];
         if (cost < best->cost)
-            *best = (struct choice){cost, b[i], end, gpu, n_sm};
+            *best = (struct least_place){cost, b[i], end, gpu, n_sm};
     }
     for (int i = j->last, s = j->last - 1; i > j->first && b[i] - length >= b[j->first] - SLIP;
          i--) {
@@ -188,26 +188,26 @@ static void consider(const struct search *q, const struct job *j, int gpu, int n
             s--;
         double cost = own + q->sum[i] - q->sum[s] - (start - b[s]) * slope(q, s);
         if (cost < best->cost)
-            *best = (struct choice){cost, start, b[i], gpu, n_sm};
+            *best = (struct least_place){cost, start, b[i], gpu, n_sm};
     }
 }
 
-static void add_prices(const struct search *q, const struct job *j, int gpu)
+static void add_prices(const struct price_search *q, const struct job *j, int gpu)
 {
     q->sum_slot[j->first] = q->sum_sm[j->first] = 0;
     for (int i = j->first; i < j->last; i++) {
         double length = q->borders[i + 1] - q->borders[i];
-        const struct cell *c = cell(q, gpu, i);
+        const struct least_cell *c = cell(q, gpu, i);
         double pi = q->energy ? presence(q, j, gpu, i)->pi : 0;
         q->sum_slot[i + 1] = q->sum_slot[i] + (c->mu + pi) * length;
         q->sum_sm[i + 1] = q->sum_sm[i] + c->lambda * length;
     }
 }
 
-static struct choice cheapest(const struct search *q, const struct job *j)
+static struct least_place cheapest(const struct price_search *q, const struct job *j)
 {
     const struct ws_policy_system *s = q->sys;
-    struct choice best = {q->energy ? INFINITY : 1, 0, 0, -1, 0};
+    struct least_place best = {q->energy ? INFINITY : 1, 0, 0, -1, 0};
     for (int k = 0; k < s->n_gpus; k++) {
         const struct ws_policy_gpu_type *type = &s->types[s->gpus[k].type];
         const struct ws_policy_cost *c = &s->tasks[j->task].cost[s->gpus[k].type];
@@ -231,11 +231,11 @@ static struct choice cheapest(const struct search *q, const struct job *j)
 
 /* ---- prices ---- */
 
-static void use(const struct search *q, const struct job *j, const struct choice *p)
+static void use(const struct price_search *q, const struct job *j, const struct least_place *p)
 {
     for (int i = j->first; i < j->last && p->gpu >= 0; i++) {
         double o = ws_lesser(p->end, q->borders[i + 1]) - ws_greater(p->start, q->borders[i]);
-        struct cell *c = cell(q, p->gpu, i);
+        struct least_cell *c = cell(q, p->gpu, i);
         if (o <= 0)
             continue;
         c->slots += o;
@@ -247,20 +247,20 @@ static void use(const struct search *q, const struct job *j, const struct choice
 }
 
 /* The value of L, and what the cheapest places use. */
-static double evaluate(struct search *q)
+static double evaluate(struct price_search *q)
 {
     double sum = 0;
     for (int k = 0; k < q->sys->n_gpus; k++)
         for (int i = 0; i < q->n_borders; i++) {
-            struct cell *c = cell(q, k, i);
+            struct least_cell *c = cell(q, k, i);
             c->slots = c->sms = c->most = c->pi = 0;
         }
     for (size_t n = 0; q->energy && n < q->n_presences; n++)
         q->presences[n].used = 0;
     for (size_t n = 0; n < q->n_jobs; n++) {
         const struct job *j = &q->jobs[n];
-        struct choice best = cheapest(q, j);
-        sum += best.cost;
+        struct least_place best = cheapest(q, j);
+        sum += isinf(best.cost) ? 0 : best.cost; /* it is left out */
         use(q, j, &best);
         for (int k = 0; q->energy && k < q->sys->n_gpus; k++)
             for (int i = j->first; i < j->last; i++)
@@ -271,8 +271,8 @@ static double evaluate(struct search *q)
 
 /* How long the GPU is awake, of the interval's @length, at the least of L; where that leaves it
  * open, as long as it is used. Adds the term of L. */
-static double awake(const struct search *q, int gpu, const struct cell *c, double length,
-                    double *ret_l)
+static double awake(const struct price_search *q, int gpu, const struct least_cell *c,
+                    double length, double *ret_l)
 {
     const struct ws_policy_gpu *g = &q->sys->gpus[gpu];
     double rest = awake_w(q, gpu) - g->n_slots * c->mu - g->sm_limit * c->lambda - c->pi;
@@ -294,13 +294,13 @@ static double turn(double *way, double price, double surplus, double length)
     return *way * *way * length;
 }
 
-static double turn_all(struct search *q, double *ret_l)
+static double turn_all(struct price_search *q, double *ret_l)
 {
     const struct ws_policy_system *s = q->sys;
     double square = 0;
     for (int k = 0; k < s->n_gpus; k++)
         for (int i = 0; i + 1 < q->n_borders; i++) {
-            struct cell *c = cell(q, k, i);
+            struct least_cell *c = cell(q, k, i);
             double length = q->borders[i + 1] - q->borders[i];
             c->awake = awake(q, k, c, length, ret_l);
             square +=
@@ -317,19 +317,19 @@ static double turn_all(struct search *q, double *ret_l)
     return square;
 }
 
-static void go(struct search *q, double step)
+static void go(struct price_search *q, double step)
 {
     for (size_t n = 0; n < q->n_presences && q->energy; n++)
         q->presences[n].pi = ws_greater(0, q->presences[n].pi + step * q->presences[n].way);
     for (int i = 0; i < q->sys->n_gpus * q->n_borders; i++) {
-        struct cell *c = &q->cells[i];
+        struct least_cell *c = &q->cells[i];
         c->mu = ws_greater(0, c->mu + step * c->way_mu);
         c->lambda = ws_greater(0, c->lambda + step * c->way_lambda);
     }
 }
 
 /* One round. @reach: how much of Polyak's step. Return: L with the prices before it. */
-static double search_round(struct search *q, double reach)
+static double search_round(struct price_search *q, double reach)
 {
     double value = evaluate(q), square = turn_all(q, &value);
     if (square > 0)
@@ -337,7 +337,7 @@ static double search_round(struct search *q, double reach)
     return value;
 }
 
-static int run(double *ret, struct search *q)
+static int run(double *ret, struct price_search *q)
 {
     int r = make(q);
     double best = 0, reach = 1;
@@ -363,7 +363,7 @@ static int run(double *ret, struct search *q)
 
 int ws_least_missed(double *ret, const struct ws_policy_system *s, const struct ws_least *l)
 {
-    return run(ret, &(struct search){.sys = s, .l = l});
+    return run(ret, &(struct price_search){.sys = s, .l = l});
 }
 
 int ws_least_energy(double *ret, const struct ws_policy_system *s, const struct ws_least *l)
@@ -373,7 +373,7 @@ int ws_least_energy(double *ret, const struct ws_policy_system *s, const struct 
     for (int k = 0; k < s->n_gpus; k++)
         idle += s->types[s->gpus[k].type].static_w * l->duration;
     above.reached -= idle;
-    int r = run(ret, &(struct search){.sys = s, .l = &above, .energy = true});
+    int r = run(ret, &(struct price_search){.sys = s, .l = &above, .energy = true});
     *ret += idle;
     return r;
 }

@@ -41,7 +41,7 @@ struct small_set {
     struct ws_machine_options run;
 };
 /* Sums over all sets that pass. */
-struct tally {
+struct safe_tally {
     uint64_t seed;
     _Atomic uint64_t n_passed, n_jobs, n_missed[2], n_sets_missed[2];
     _Atomic uint64_t mj[2];
@@ -111,7 +111,7 @@ static void draw_set(struct ws_random *r, struct small_set *s)
                                          .seed = ws_random_next(r)};
 }
 
-static int run(struct tally *t, const struct small_set *s, int which)
+static int run(struct safe_tally *t, const struct small_set *s, int which)
 {
     static const char *const options[2][2] = {{"guarantee=1", NULL}, {"guarantee=0", NULL}};
     const struct ws_policy_ops *ops = ws_policy_find("wattshare");
@@ -136,7 +136,7 @@ static int run(struct tally *t, const struct small_set *s, int which)
 
 static void run_set(void *arg, size_t i)
 {
-    struct tally *t = arg;
+    struct safe_tally *t = arg;
     struct ws_random random;
     struct small_set s;
     struct ws_fallback plan = {0};
@@ -157,7 +157,7 @@ static void run_set(void *arg, size_t i)
 
 static int run_own_safe(struct ws_experiment_run *x)
 {
-    struct tally t = {.seed = x->seed};
+    struct safe_tally t = {.seed = x->seed};
     struct ws_progress_bar progress;
     char note[160];
     size_t n = x->quick ? QUICK_SETS : (size_t)fmax(1, SETS * x->scale);
