@@ -97,6 +97,7 @@ static void test_which_sets_have_a_plan(void **state)
     assert_int_equal(w.f.tasks[0].n_sm, 4);
     set_task(&w, 2, 4, 20, 7.5); /* a third */
     assert_false(has_plan(&w));
+    ws_fallback_deinit(&w.f);
     make_world(&w, 1);
     set_task(&w, 0, 6, 10, 10); /* alone it is in time; both are too much */
     set_task(&w, 1, 10, 20, 200);
