@@ -338,9 +338,13 @@ static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, 
         return -1;
     const struct ws_policy_gpu *g = &p->sys->gpus[ret->gpu];
     const struct ws_policy_cost *c = &p->sys->tasks[jobs[job].task].cost[g->type];
-    ret->gpu_start = p->roll.state.now + c->h2d;
-    ret->gpu_end = ret->gpu_start + c->wcet[ret->n_sm - 1];
+    double kernel = c->wcet[ret->n_sm - 1], now = p->roll.state.now;
+    double awake_until = ws_greater(p->roll.state.gpus[ret->gpu].awake_until, now);
+    ret->gpu_start = now + c->h2d;
+    ret->gpu_end = ret->gpu_start + kernel;
     ret->end = ret->gpu_end + c->d2h;
+    ret->energy = kernel * ret->n_sm * (c->dyn_w_per_sm - p->sys->types[g->type].idle_w_per_sm) +
+                  ws_greater(0, ret->end - awake_until) * p->roll.awake_w[g->type];
     for (int i = 0; i < p->roll.state.n_ready; i++)
         if (p->roll.state.ready[i].job == job)
             return i;
@@ -499,6 +503,7 @@ static int start_planned(struct lookahead *p, const struct ws_policy_snapshot *s
         d->gpu_start = place.gpu_start;
         d->gpu_end = place.gpu_end;
         d->end = place.end;
+        d->energy = place.energy;
         ws_policy_explain(snap, d, "the plan that meets all deadlines starts it now");
         commit(p, snap, i, &place);
     }

@@ -333,6 +333,7 @@ static void test_guarantee(void **state)
     w.snap.now = NOW + 33;
     decide(&w);
     assert_starts(&w, 0, 0, SMS);
+    assert_float_equal(find(&w, WS_DECIDE_START, 0)->energy, 7 * SMS * 2.5 + 7 * 4, 1e-9);
     assert_non_null(strstr(find(&w, WS_DECIDE_START, 0)->why, "the plan that meets all deadlines"));
     unmake(&w);
 }
