@@ -22,7 +22,7 @@
 enum {
     SPLITS = 4,          /* ways to divide the SMs of a GPU */
     SPLIT_TYPES_MAX = 3, /* types of GPUs that are divided in ways of their own */
-    STEPS_MAX = 300000,  /* of the search for a plan */
+    STEPS_MAX = 3000000, /* looks at a task, in the search for a plan */
     SLACK_STEPS_MAX = 4096
 };
 /* Jobs count as longer by this, more than what rounding makes of a sum of times. */
@@ -100,7 +100,8 @@ static bool passes(struct ws_fallback *f, int home, const int *tasks, int n)
         double within = t->next;
         if (within * (1 - load) >= all)
             break; /* from here on the test is passed */
-        if (f->n_steps++ > STEPS_MAX)
+        f->n_steps += (uint64_t)(n + f->sys->n_tasks);
+        if (f->n_steps > STEPS_MAX)
             return false;
         demand += t->length;
         t->next += t->separation;

@@ -136,7 +136,7 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
     double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last));
     int r = tasks && due && last ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
-    if (!r)
+    if (!r && p->guarantee > 0)
         r = ws_fallback_prepare(&p->plan, s);
     if (r < 0) {
         free(tasks);
@@ -606,7 +606,7 @@ static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot 
     note_releases(p, snap);
     int r = ws_rollout_load(&p->roll, snap);
     p->guarded = false;
-    if (!r && p->plan.holds && p->guarantee > 0)
+    if (!r && p->plan.holds)
         r = guard(p, snap);
     if (!r && p->roll.state.n_ready && !all_full(&p->roll)) {
         foresee(p, snap->now);

@@ -537,7 +537,7 @@ static void test_without_memory(void **state)
     (void)state;
     struct world w;
     make_world(&w, 1);
-    make_policy(&w, NULL);
+    make_policy(&w, "guarantee=1");
     for (uint64_t n = 1; n <= 9; n++) {
         ws_alloc_fail_after(n);
         assert_int_equal(prepare(&w), -ENOMEM);
