@@ -2,8 +2,8 @@
 /* Judges device code by the software GPU's decoder: every instruction of every kernel is decoded
  * as when a module is loaded, and what the decoder refuses is listed.
  *
- * Of a fatbin, the PTX counts that a device of the given compute capability would get. A kernel
- * that exists only as machine code cannot run. Which ones these are is known only when the whole
+ * Of a fatbin, the PTX counts that a device of the given compute capability would get, or the
+ * machine code, where there is no PTX. A kernel that exists only as machine code cannot run. Which ones these are is known only when the whole
  * program has been read, because -rdc=true stores linked machine code and PTX in different
  * places. For the same reason the parts of one program are judged together: a function that
  * another part defines is not missing. */
@@ -37,6 +37,8 @@ struct ws_cover_code {
     size_t n_parts, cap_parts;
     struct machine_kernel *machine;
     size_t n_machine, cap_machine;
+    const char **defined; /* what the parts define, sorted; when all have been read */
+    size_t n_defined, cap_defined;
 };
 
 struct ws_cover_code *ws_cover_code_new(void)
@@ -57,6 +59,7 @@ struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k)
     if (k) {
         free(k->parts);
         free(k->machine);
+        free(k->defined);
     }
     free(k);
     return NULL;
@@ -121,10 +124,13 @@ static int note_machine_kernel(struct ws_cover_code *k, const char *object, cons
     return 0;
 }
 
-/* Kernels of a cubin: sections .text.NAME. @data is aligned. Return: 0, 1: damaged, or -ENOMEM. */
+/* Kernels of a cubin: those that have a bank of parameters, .nv.constant0.NAME, which functions that
+ * kernels call do not have. @data is aligned. Return: 0, 1: damaged, or -ENOMEM. */
 static int read_cubin(struct ws_cover_code *k, const char *object, const void *data, size_t bytes,
                       struct ws_diags *diags)
 {
+    static const char bank[] = ".nv.constant0.";
+    const size_t prefix = sizeof(bank) - 1;
     struct ws_elf e;
     if (ws_elf_init_machine(&e, data, bytes, EM_CUDA_)) {
         ws_diags_add(diags, object, 0, 0, "a cubin in it is damaged");
@@ -132,12 +138,9 @@ static int read_cubin(struct ws_cover_code *k, const char *object, const void *d
     }
     for (uint32_t i = 0; i < e.n_sections; i++) {
         const char *name = ws_elf_section_name(&e, &e.sections[i]);
-        char bank[1024]; /* of parameters: functions that kernels call have none */
-        if (!name || strncmp(name, ".text.", 6) || !name[6] ||
-            snprintf(bank, sizeof(bank), ".nv.constant0.%s", name + 6) < 0 ||
-            (strlen(name + 6) < sizeof(bank) - 16 && !ws_elf_section(&e, bank)))
+        if (!name || strncmp(name, bank, prefix) || !name[prefix])
             continue;
-        int r = note_machine_kernel(k, object, name + 6,
+        int r = note_machine_kernel(k, object, name + prefix,
                                     (((const Elf64_Ehdr *)data)->e_flags >> 8) & 0xff);
         if (r)
             return r;
@@ -151,13 +154,28 @@ struct walk {
     struct ws_diags *diags;
     unsigned n_ptx;
     bool lto;
+    uint32_t sm,
+        chosen; /* the compute capability asked for, and of the machine code that it gets */
+    bool has_machine;
 };
 
-static int count_ptx(const struct ws_fatbin_entry *e, void *arg)
+/* The highest one that is not above what is asked for, or else the lowest. */
+static bool fits_better(const struct walk *w, uint32_t sm)
+{
+    if ((sm <= w->sm) != (w->chosen <= w->sm))
+        return sm <= w->sm;
+    return sm <= w->sm ? sm > w->chosen : sm < w->chosen;
+}
+
+static int look(const struct ws_fatbin_entry *e, void *arg)
 {
     struct walk *w = arg;
     w->n_ptx += e->kind == WS_FATBIN_PTX;
     w->lto |= e->kind == WS_FATBIN_LTO;
+    if (e->kind == WS_FATBIN_ELF && (!w->has_machine || fits_better(w, e->sm))) {
+        w->has_machine = true;
+        w->chosen = e->sm;
+    }
     return 0;
 }
 
@@ -166,7 +184,7 @@ static int each_cubin(const struct ws_fatbin_entry *e, void *arg)
     struct walk *w = arg;
     char *data = NULL;
     size_t bytes = 0;
-    if (e->kind != WS_FATBIN_ELF)
+    if (e->kind != WS_FATBIN_ELF || e->sm != w->chosen)
         return 0;
     int r = ws_fatbin_extract(e, MAX_PTX_BYTES, &data, &bytes, w->diags);
     if (!r)
@@ -178,10 +196,10 @@ static int each_cubin(const struct ws_fatbin_entry *e, void *arg)
 static int read_fatbin(struct ws_cover *c, struct ws_cover_code *k, const char *object,
                        const void *image, size_t bytes, uint32_t sm, struct ws_diags *diags)
 {
-    struct walk w = {.k = k, .object = object, .diags = diags};
+    struct walk w = {.k = k, .object = object, .diags = diags, .sm = sm};
     char *text = NULL;
     size_t len = 0;
-    int r = ws_fatbin_walk(image, bytes, count_ptx, &w, diags);
+    int r = ws_fatbin_walk(image, bytes, look, &w, diags);
     if (r)
         return r < 0 ? ws_forward(r) : 1;
     if (!w.n_ptx && w.lto)
@@ -242,20 +260,42 @@ struct judge {
     const struct code_part *part;
     const struct ws_ptx_insn **lacking; /* sorted by address when complete */
     size_t n_lacking, cap_lacking;
+    FILE *out; /* writes into text */
+    char text[256];
 };
 
-static bool defined_elsewhere(const struct ws_cover_code *k, const char *name)
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int note_defined(struct ws_cover_code *k, const char *name)
+{
+    if (ws_grow((void **)&k->defined, &k->cap_defined, k->n_defined + 1, sizeof(*k->defined)))
+        return -ENOMEM;
+    k->defined[k->n_defined++] = name;
+    return 0;
+}
+
+static int find_defined(struct ws_cover_code *k)
 {
     for (size_t i = 0; i < k->n_parts; i++) {
-        const struct ws_ptx_func *f = ws_ptx_find_func(k->parts[i].m, name);
-        if (f && !f->is_decl)
-            return true;
         const struct ws_ptx_module *m = k->parts[i].m;
+        for (uint32_t f = 0; f < m->n_funcs; f++)
+            if (!m->funcs[f].is_decl && note_defined(k, m->funcs[f].name))
+                return -ENOMEM;
         for (uint32_t v = 0; v < m->n_vars; v++)
-            if (m->vars[v].link != WS_LINK_EXTERN && !strcmp(m->vars[v].name, name))
-                return true;
+            if (m->vars[v].link != WS_LINK_EXTERN && note_defined(k, m->vars[v].name))
+                return -ENOMEM;
     }
-    return false;
+    if (k->n_defined)
+        qsort(k->defined, k->n_defined, sizeof(*k->defined), by_name);
+    return 0;
+}
+
+static bool is_defined(const struct ws_cover_code *k, const char *name)
+{
+    return k->n_defined && bsearch(&name, k->defined, k->n_defined, sizeof(*k->defined), by_name);
 }
 
 /* Whether the decoder's complaint is of something that linking finds in another part, or adds. */
@@ -266,38 +306,30 @@ static bool is_linked(const struct ws_cover_code *k, const char *text)
     for (size_t i = 0; i < WS_ARRAY_SIZE(prefixes); i++) {
         size_t n = strlen(prefixes[i]);
         if (!strncmp(text, prefixes[i], n) &&
-            (defined_elsewhere(k, text + n) || ws_device_runtime_has(text + n)))
+            (is_defined(k, text + n) || ws_device_runtime_has(text + n)))
             return true;
     }
     return false;
 }
 
-/* "mul.wide.s32" of "@%p1 mul.wide.s32 %rd1, …" */
-static void opcode_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
-                        const struct ws_ptx_insn *i, char *buf, size_t size)
+/* "mul.wide.s32", until the next call. */
+static const char *opcode_text(struct judge *j, const struct ws_ptx_insn *i)
 {
-    char line[1024];
-    ws_ptx_insn_text(m, f, i, line, sizeof(line));
-    char *p = line + strspn(line, " \t");
-    if (*p == '@') {
-        p += strcspn(p, " \t");
-        p += strspn(p, " \t");
-    }
-    p[strcspn(p, " \t;\n")] = 0;
-    snprintf(buf, size, "%s", *p ? p : ws_ptx_op_name(i->op));
+    rewind(j->out);
+    ws_ptx_insn_print_op(i, j->out);
+    fputc('\0', j->out);
+    fflush(j->out);
+    return j->text;
 }
 
 static void lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx_func *in,
                  const struct ws_ptx_insn *i, const char *text)
 {
     struct judge *j = arg;
-    char name[160], place[1024];
+    char place[1024];
+    const char *name = i ? opcode_text(j, i) : text;
     if (is_linked(j->k, text))
         return;
-    if (i)
-        opcode_text(j->part->m, in, i, name, sizeof(name));
-    else
-        snprintf(name, sizeof(name), "%s", text);
     int n = snprintf(place, sizeof(place), "kernel %.400s", entry->name);
     if (in != entry)
         n += snprintf(place + n, sizeof(place) - (size_t)n, ", function %.400s", in->name);
@@ -305,7 +337,7 @@ static void lack(void *arg, const struct ws_ptx_func *entry, const struct ws_ptx
         snprintf(place + n, sizeof(place) - (size_t)n, ", line %u: %.160s", i->line, text);
     ws_cover_add(j->c, &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
                                                .state = WS_LEDGER_MISSING,
-                                               .name = name,
+                                               .name = (char *)name,
                                                .object = j->part->object,
                                                .place = place});
     if (ws_grow((void **)&j->lacking, &j->cap_lacking, j->n_lacking + 1, sizeof(*j->lacking))) {
@@ -324,6 +356,8 @@ static int by_address(const void *a, const void *b)
 
 static void add_opcode(struct judge *j, const char *name)
 {
+    if (ws_cover_again(j->c, WS_COVER_OPCODE, name))
+        return;
     const char *note = ws_ledger_opcode_note(name);
     ws_cover_add(j->c,
                  &(struct ws_cover_item){.kind = WS_COVER_OPCODE,
@@ -345,12 +379,10 @@ static void judge_function(struct judge *j, const struct ws_ptx_func *f)
 {
     for (uint32_t n = 0; n < f->n_insns; n++) {
         const struct ws_ptx_insn *i = &f->insns[n];
-        char name[160];
         if (j->n_lacking &&
             bsearch(&i, j->lacking, j->n_lacking, sizeof(const struct ws_ptx_insn *), by_address))
             continue;
-        opcode_text(j->part->m, f, i, name, sizeof(name));
-        add_opcode(j, name);
+        add_opcode(j, opcode_text(j, i));
         for (unsigned k = 0; k < i->n_operands; k++)
             add_specials(j, &i->operands[k]);
     }
@@ -359,6 +391,11 @@ static void judge_function(struct judge *j, const struct ws_ptx_func *f)
 static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const struct code_part *p)
 {
     struct judge j = {.c = c, .k = k, .part = p};
+    j.out = fmemopen(j.text, sizeof(j.text), "w");
+    if (!j.out) {
+        c->oom = true;
+        return;
+    }
     if (ws_code_audit(p->m, lack, &j) < 0)
         c->oom = true;
     if (j.n_lacking)
@@ -372,6 +409,7 @@ static void judge_part(struct ws_cover *c, const struct ws_cover_code *k, const 
     if (c->want_ptxas && !c->no_ptxas)
         ws_cover_ptxas(c, p->m);
     free(j.lacking);
+    fclose(j.out);
 }
 
 /* The device runtime's own functions come linked into the machine code of programs that use it. */
@@ -382,12 +420,19 @@ static bool of_device_runtime(const char *name)
 
 void ws_cover_code_end(struct ws_cover *c, struct ws_cover_code *k)
 {
-    for (size_t i = 0; i < k->n_parts; i++)
+    if (find_defined(k)) {
+        c->oom = true;
+        return;
+    }
+    for (size_t i = 0; i < k->n_parts; i++) {
+        if (c->progress)
+            c->progress("judging kernels", k->n_parts, i);
         judge_part(c, k, &k->parts[i]);
+    }
     for (size_t i = 0; i < k->n_machine; i++) {
         const struct machine_kernel *m = &k->machine[i];
         char place[600];
-        if (defined_elsewhere(k, m->name) || of_device_runtime(m->name))
+        if (is_defined(k, m->name) || of_device_runtime(m->name))
             continue;
         snprintf(place, sizeof(place), "kernel %.400s, for sm_%" PRIu32, m->name, m->sm);
         ws_cover_add(c, &(struct ws_cover_item){.kind = WS_COVER_IMAGE,

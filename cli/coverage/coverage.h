@@ -40,6 +40,8 @@ struct ws_cover_rewrite {                        /* of one kernel */
 };
 struct ws_cover {
     const char *program; /* borrowed */
+    /* Told how much of it is done; NULL: nobody is. */
+    void (*progress)(const char *what, uint64_t total, uint64_t done);
     struct ws_cover_item *items;
     size_t n_items, cap_items;
     uint32_t *index; /* open hash of items by kind, name and place: number + 1 */
@@ -56,6 +58,8 @@ struct ws_cover {
 };
 /* Adds a use, or counts one more if it is known. All texts but note and group are copied. */
 void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item);
+/* Counts a use of what is known and has no place. Return: false: it is not known. */
+bool ws_cover_again(struct ws_cover *c, enum ws_cover_kind kind, const char *name);
 void ws_cover_deinit(struct ws_cover *c);
 size_t ws_cover_count(const struct ws_cover *c, enum ws_cover_kind kind, enum ws_ledger_state s);
 /* Orders the items: missing first, then by kind and name. */

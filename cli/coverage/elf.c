@@ -247,6 +247,8 @@ static int scan_fatbins(struct elf_scan *s, struct ws_cover_code *code, const ui
         uint32_t magic;
         uint16_t header;
         uint64_t body;
+        if (s->c->progress)
+            s->c->progress("reading device code", bytes, at);
         memcpy(&magic, p + at, 4);
         memcpy(&header, p + at + 6, 2);
         memcpy(&body, p + at + 8, 8);

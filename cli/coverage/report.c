@@ -48,18 +48,37 @@ static int grow_index(struct ws_cover *c)
     return 0;
 }
 
+/* Where in the index @item is, or is to be put. */
+static size_t place_of(const struct ws_cover *c, const struct ws_cover_item *item)
+{
+    size_t at = hash(item) & (c->index_size - 1);
+    while (c->index[at] && !same(&c->items[c->index[at] - 1], item))
+        at = (at + 1) & (c->index_size - 1);
+    return at;
+}
+
+bool ws_cover_again(struct ws_cover *c, enum ws_cover_kind kind, const char *name)
+{
+    if (!c->index_size)
+        return false;
+    uint32_t number =
+        c->index[place_of(c, &(struct ws_cover_item){.kind = kind, .name = (char *)name})];
+    if (number)
+        c->items[number - 1].n++;
+    return number;
+}
+
 void ws_cover_add(struct ws_cover *c, const struct ws_cover_item *item)
 {
     if (c->oom || ((c->n_items + 1) * 2 > c->index_size && grow_index(c))) {
         c->oom = true;
         return;
     }
-    size_t at = hash(item) & (c->index_size - 1);
-    for (; c->index[at]; at = (at + 1) & (c->index_size - 1))
-        if (same(&c->items[c->index[at] - 1], item)) {
-            c->items[c->index[at] - 1].n++;
-            return;
-        }
+    size_t at = place_of(c, item);
+    if (c->index[at]) {
+        c->items[c->index[at] - 1].n++;
+        return;
+    }
     struct ws_cover_item i = *item;
     i.name = ws_strdup(item->name);
     i.object = ws_strdup(item->object);

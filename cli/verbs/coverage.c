@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/common/options.h"
+#include "papers/common/progress_bar.h"
 #include "ptx/ptx.h"
 
 enum { WS_EXIT_MISSING = 1, DEFAULT_SM = 86 };
@@ -129,6 +130,16 @@ static void complain(struct ws_diags *diags)
                      diags->v[i].file ? ": " : "", diags->v[i].text ? diags->v[i].text : "");
 }
 
+static struct ws_progress_bar bar;
+static void show_progress(const char *what, uint64_t total, uint64_t done)
+{
+    if (bar.what != what) {
+        ws_progress_bar_end(&bar);
+        ws_progress_bar_start(&bar, what, total);
+    }
+    ws_progress_bar_step(&bar, done - bar.done);
+}
+
 struct coverage_options {
     bool json, all, rewrites, ptxas;
     int sm;
@@ -138,7 +149,10 @@ struct coverage_options {
 static int one(const char *path, const struct coverage_options *o, struct json_object *list,
                struct ws_cover_ptxas_sum *sum)
 {
-    struct ws_cover c = {.program = path, .want_rewrites = o->rewrites, .want_ptxas = o->ptxas};
+    struct ws_cover c = {.program = path,
+                         .progress = show_progress,
+                         .want_rewrites = o->rewrites,
+                         .want_ptxas = o->ptxas};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct mapped_file f;
     int r = map_file(path, &f), status = 0;
@@ -147,6 +161,8 @@ static int one(const char *path, const struct coverage_options *o, struct json_o
         return WS_EXIT_USAGE;
     }
     r = judge(&c, &f, (uint32_t)o->sm, &diags);
+    ws_progress_bar_end(&bar);
+    bar = (struct ws_progress_bar){.what = NULL};
     if (r) {
         complain(&diags);
         if (r < 0 || !diags.n)

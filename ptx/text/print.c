@@ -183,13 +183,18 @@ static void print_call(const struct printer *p, const struct ws_ptx_call *c)
 
 /* Without the line's end. @brx: name of the list that stands for the labels of brx.idx, or NULL to
  * print them. */
+void ws_ptx_insn_print_op(const struct ws_ptx_insn *i, FILE *out)
+{
+    fputs(ws_ptx_op_name(i->op), out);
+    if (i->op < _WS_OP_N)
+        ws_mods_print(i, out);
+}
+
 static void print_insn(const struct printer *p, const struct ws_ptx_insn *i, const char *brx)
 {
     if (i->guard >= 0)
         fprintf(p->out, "@%s%s ", i->guard_neg ? "!" : "", reg_name(p, i->guard));
-    fputs(ws_ptx_op_name(i->op), p->out);
-    if (i->op < _WS_OP_N)
-        ws_mods_print(i, p->out);
+    ws_ptx_insn_print_op(i, p->out);
     if (i->call)
         print_call(p, i->call);
     for (unsigned k = 0; k < i->n_operands; k++) {

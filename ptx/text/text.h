@@ -42,6 +42,8 @@ const char *ws_ptx_sreg_name(enum ws_ptx_sreg sr); /* "%tid", without the dimens
 bool ws_ptx_sreg_is_clock(enum ws_ptx_sreg sr);
 /* The class of an instruction in the mix; never WS_MIX_AUTO. */
 enum ws_ptx_mix ws_ptx_insn_mix(const struct ws_ptx_insn *i);
+/* Prints the opcode with its modifiers, as "mul.wide.s32". */
+void ws_ptx_insn_print_op(const struct ws_ptx_insn *i, FILE *out);
 /* An instruction as one line of PTX, for messages. @buf gets a NUL. */
 void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                       const struct ws_ptx_insn *i, char *buf, size_t size);
