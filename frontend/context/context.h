@@ -28,7 +28,9 @@ struct ws_cuda_context {
 
 struct ws_thread {
     int last_error; /* of the runtime */
-    int device;     /* what cudaSetDevice said; counts while the stack is empty */
+    /* Launches of kernels that can't run, since the program last asked for the last error. */
+    unsigned n_refused;
+    int device; /* what cudaSetDevice said; counts while the stack is empty */
     int depth;
     struct ws_cuda_context *stack[WS_CTX_STACK];
     int capture_mode; /* cudaThreadExchangeStreamCaptureMode */

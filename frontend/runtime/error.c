@@ -7,6 +7,7 @@
 /* Asynchronous errors that have arrived in the meantime count as last errors too. */
 static int last_error(void)
 {
+    ws_thread.n_refused = 0;
     if (ws_facade_state() != WS_FACADE_OPEN)
         return ws_thread.last_error;
     int lost = ws_rt_error(ws_session_connect());

@@ -24,8 +24,10 @@ static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 
     };
     WS_RT_ENTER(device);
     int code = ws_registry_fn(function, device, &f);
-    if (WS_UNLIKELY(code))
+    if (WS_UNLIKELY(code)) {
+        ws_thread.n_refused += code == CUDA_NOT_SUPPORTED;
         return ws_rt_record(code);
+    }
     return WS_RT_DONE(ws_fn_launch(f, &r));
 }
 

@@ -47,7 +47,11 @@ for f in o a; do passes "drv_linkfile .$f" "$cuda/drv_linkfile" "$cuda/nv/rdc_pa
 passes rdc_lib "$cuda/nv/rdc_lib_static"
 passes logs "$cuda/nv/logs_static"
 passes cdp "$cuda/nv/cdp_static"
-grep -q "__cudaCDP2" "$tmp/err" || { cat "$tmp/err"; fail "the device runtime's function is not named"; }
+grep -q "__cudaCDP2.*kernels that start kernels are not supported" "$tmp/err" ||
+    { cat "$tmp/err"; fail "the device runtime's function is not named"; }
+! grep -q "never asked" "$tmp/err" || { cat "$tmp/err"; fail "cdp asked for the error, and is blamed"; }
+passes "cdp that does not ask for the error" "$cuda/nv/cdp_static" blind
+grep -q "were refused (1), and the program never asked" "$tmp/err" || { cat "$tmp/err"; fail "the refused launch is not told at the end"; }
 
 # A buffer of 64 KiB holds the last lines, in order and whole; 1 MiB holds all of 40000.
 client "$cuda/nv/overflow_static" 64 100000 >"$tmp/out" 2>&1

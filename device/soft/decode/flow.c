@@ -427,9 +427,12 @@ static void decode_call(struct ws_dec *d, const struct ws_ptx_insn *i)
         if (call_known(d, i, name))
             return;
         d->unresolved |= !ws_ptx_is_system_func(name);
-        ws_dec_unsupported(
-            d, ws_ptx_is_system_func(name) ? "call of %s" : "unresolved external function %s",
-            name);
+        bool starts = !strncmp(name, "__cudaCDP2", 10);
+        ws_dec_unsupported(d,
+                           starts ? "call of %s: kernels that start kernels are not supported"
+                           : ws_ptx_is_system_func(name) ? "call of %s"
+                                                         : "unresolved external function %s",
+                           name);
         return;
     }
     call_direct(d, i, &d->funcs[callee]);
