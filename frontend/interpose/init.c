@@ -81,10 +81,11 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 static void tell_refused(void)
 {
     if (ws_thread.n_refused)
-        ws_log(WS_ERROR,
-               "launch: launches of kernels that can't run were refused (%u), and the program never "
-               "asked cudaGetLastError(): its results lack their work",
-               ws_thread.n_refused);
+        ws_log(
+            WS_ERROR,
+            "launch: launches of kernels that can't run were refused (%u), and the program never "
+            "asked cudaGetLastError(): its results lack their work",
+            ws_thread.n_refused);
 }
 
 __attribute__((destructor)) static void end(void)
