@@ -11,6 +11,14 @@ EXTRA_DIST += conf/README.md conf/examples/README.md conf/gpu.d/README.md conf/p
 grafanadir = $(datadir)/wattshare/grafana
 dist_grafana_DATA = conf/grafana/wattshare.json
 EXTRA_DIST += conf/grafana/README.md
+cdidir = $(sysconfdir)/cdi
+nodist_cdi_DATA = conf/containers/wattshare.json
+containersdir = $(docdir)/containers
+dist_containers_DATA = conf/containers/Containerfile conf/containers/github-actions.yml conf/containers/gitlab-ci.yml
+EXTRA_DIST += conf/containers/README.md conf/containers/wattshare.cdi.json.in
+CLEANFILES += conf/containers/wattshare.json
+conf/containers/wattshare.json: $(top_srcdir)/conf/containers/wattshare.cdi.json.in
+	$(AM_V_GEN)$(MKDIR_P) conf/containers && sed -e 's|[@]wslibdir[@]|$(wslibdir)|g' $< > $@
 wsconfdir = $(sysconfdir)/wattshare
 nodist_wsconf_DATA = conf/wattshared.conf
 CLEANFILES += conf/wattshared.conf

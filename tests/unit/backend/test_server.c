@@ -644,11 +644,24 @@ static void test_segment_requests_checked(void **state)
         m.address = maps[i].address;
         assert_int_equal(wss_error(w, 0, wss_do(w, 0, WS__COMMAND__C_HOST_MAP, &m)), maps[i].error);
     }
-    w->config.limits.max_segment_bytes = 2 << 20;
-    assert_int_equal(ws_segment_new(c, &q, &second), WS__ERROR__OK);
-    uint64_t at = 0; /* the daemon chooses */
-    assert_int_equal(ws_segment_host_map(c, second->id, &at), WS__ERROR__OK);
-    assert_in_range(at, WS_HOST_VA_FIRST, WS_HOST_VA_LAST - (1 << 20));
+}
+
+/* Where a client names no address for pinned memory, the daemon chooses one. */
+static void test_pinned_memory_is_given_its_address(void **state)
+{
+    enum { BYTES = 8192 };
+    struct wss *w = *state;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = BYTES};
+    uint64_t at[2] = {0, 0};
+    wss_hello(w, 0, NULL);
+    struct ws_client *c = client_of(w, 0);
+    for (int i = 0; i < 2; i++) {
+        struct ws_segment *g;
+        assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
+        assert_int_equal(ws_segment_host_map(c, g->id, &at[i]), WS__ERROR__OK);
+        assert_in_range(at[i], WS_HOST_VA_FIRST, WS_HOST_VA_LAST - BYTES);
+    }
+    assert_true(at[0] + BYTES <= at[1] || at[1] + BYTES <= at[0]);
 }
 
 /* Memory that the client has already: taken only if it can't shrink under the daemon, and then it is
@@ -794,6 +807,7 @@ int main(int argc, char **argv)
         T(test_images_wrong),
         T(test_staging_chunks),
         T(test_segment_requests_checked),
+        T(test_pinned_memory_is_given_its_address),
         T(test_segments_of_the_clients_own),
         T(test_host_unmap_and_map_again),
         T(test_status_needs_no_hello_and_remembers),
