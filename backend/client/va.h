@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* backend/client/va.h - who uses which addresses. A pool deals out a range in granules; each client
- * allocates inside its own granules and gives them back when it ends. No memory is touched here, only numbers. Threads: daemon loop only. */
+ * allocates inside its own granules and gives them back when it ends. No memory is touched here,
+ * only numbers. Threads: daemon loop only. */
 #ifndef WS_BACKEND_CLIENT_VA_H
 #define WS_BACKEND_CLIENT_VA_H
 

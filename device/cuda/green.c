@@ -6,8 +6,9 @@
  * group, too. Every green context is made of groups of that one split, since the results of
  * different splits overlap. The interface does not tell which SMs a group has. So a small kernel
  * reads %smid in each group before the first use. A group in which that fails is not used. If what
- * was read disagrees with the groups' sizes, or two groups share an SM, no green context is used. A launch with a set of SMs gets the groups that
- * lie entirely in the set; if there is none, it gets the whole GPU.
+ * was read disagrees with the groups' sizes, or two groups share an SM, no green context is used. A
+ * launch with a set of SMs gets the groups that lie entirely in the set; if there is none, it gets
+ * the whole GPU.
  *
  * Contexts are kept, each with the streams that queues have made in it, until the device is closed:
  * destroying one that has a stream is an error. No green context is ever made current. All of this

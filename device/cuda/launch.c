@@ -191,8 +191,8 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     op->preempted = true;
 }
 
-/* The next block's number goes to the GPU, without a copy if the driver can do that: copies wait for
- * those of others. */
+/* The next block's number goes to the GPU, without a copy if the driver can do that: copies wait
+ * for those of others. */
 static ws_cu_result set_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
     uint64_t ticket = q->control_va + offsetof(struct ws_cuda_control, ticket);
@@ -360,8 +360,8 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
     return launch_whole(d, r, i, n ? n : d->base.spec.n_sms);
 }
 
-/* The stack belongs to the context, so it is as large as the largest that a client has asked for. To
- * change it, the driver may wait for kernels. Return: as ws_cuda_fence_prepare(). */
+/* The stack belongs to the context, so it is as large as the largest that a client has asked for.
+ * To change it, the driver may wait for kernels. Return: as ws_cuda_fence_prepare(). */
 static enum ws_cuda_start prepare_stack(struct ws_cuda *d, struct ws_op *op, bool may_block)
 {
     uint64_t bytes = ws_space_stack_bytes(op->space);

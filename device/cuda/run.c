@@ -95,7 +95,7 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
 /* Makes all queues. It is enough if the driver makes one. */
 static ws_cu_result queues_open(struct ws_cuda *d)
 {
-    ws_cu_result r = ws_cuda_stock_open(d, d->options.max_running);
+    ws_cu_result r = ws_cuda_result(d, ws_cuda_stock_open(d, d->options.max_running), "cuMemAlloc");
     while (r == WS_CU_SUCCESS && d->n_queues < d->options.max_running) {
         struct ws_cuda_queue *q = NULL;
         r = queue_new(d, &q);
@@ -134,7 +134,8 @@ uint64_t ws_cuda_stock_find(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t
     }
     pthread_mutex_unlock(&d->run_lock);
     at = ws_cuda_stock_take(d, kind, bytes);
-    if (!at && may_block && ws_cuda_stock_grow(d, kind, bytes) == WS_CU_SUCCESS)
+    if (!at && may_block &&
+        ws_cuda_result(d, ws_cuda_stock_grow(d, kind, bytes), "cuMemAlloc") == WS_CU_SUCCESS)
         at = ws_cuda_stock_take(d, kind, bytes);
     return at;
 }

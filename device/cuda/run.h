@@ -121,7 +121,8 @@ void ws_cuda_stock_close(struct ws_cuda *d);
 uint64_t ws_cuda_stock_take(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes);
 /* Takes back a stretch that no operation uses any more. @at: 0 ok. */
 void ws_cuda_stock_give(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t at, uint64_t bytes);
-/* Makes a stretch of @bytes more. The driver may wait for all kernels that run. */
+/* Makes a stretch of @bytes more. The driver may wait for all kernels that run. The caller notes
+ * the result, and that of opening (ws_cuda_result()). */
 ws_cu_result ws_cuda_stock_grow(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes);
 
 /* ---- run.c ---- */

@@ -81,11 +81,11 @@ ws_cu_result ws_cuda_stock_grow(struct ws_cuda *d, enum ws_cuda_stock kind, uint
     bytes = (uint64_t)n * UNIT_BYTES;
     ws_cu_result r;
     if (kind == WS_CUDA_STOCK_PINNED) {
-        r = WS_CU(d, cuMemHostAlloc, &p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
+        r = d->cu.cuMemHostAlloc(&p, bytes, WS_CU_MEMHOSTALLOC_DEVICEMAP);
         s->at = (uintptr_t)p;
     } else {
         ws_cu_ptr va = 0;
-        r = WS_CU(d, cuMemAlloc, &va, bytes);
+        r = d->cu.cuMemAlloc(&va, bytes);
         s->at = va;
     }
     if (r != WS_CU_SUCCESS) {
