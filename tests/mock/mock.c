@@ -246,6 +246,29 @@ static void wait_if_stuck(const char *name)
         usleep(1000);
 }
 
+/* Calls that the driver's documentation lets wait for the work that is on the GPU, by groups. */
+static const struct {
+    const char *group, *call;
+} may_wait[] = {
+    {"free", "cuMemFree"},          {"free", "cuMemFreeHost"},
+    {"alloc", "cuMemAlloc"},        {"alloc", "cuMemHostAlloc"},
+    {"host", "cuMemHostRegister"},  {"host", "cuMemHostUnregister"},
+    {"map", "cuMemUnmap"},          {"map", "cuMemSetAccess"},
+    {"map", "cuMemRelease"},        {"module", "cuModuleLoadDataEx"},
+    {"module", "cuModuleUnload"},   {"module", "cuModuleGetFunction"},
+    {"context", "cuStreamDestroy"}, {"context", "cuEventDestroy"},
+};
+
+/* WS_MOCK_WAITS="GROUP,…", or "all" */
+static bool waits(const char *name)
+{
+    const char *e = getenv("WS_MOCK_WAITS");
+    for (size_t i = 0; e && i < WS_ARRAY_SIZE(may_wait); i++)
+        if (!strcmp(may_wait[i].call, name))
+            return !strcmp(e, "all") || strstr(e, may_wait[i].group);
+    return false;
+}
+
 int mock_enter(const char *name, unsigned needs)
 {
     int r = 0;
@@ -276,6 +299,9 @@ int mock_enter(const char *name, unsigned needs)
             return WS_CU_CONTEXT_IS_DESTROYED;
         }
         r = mock_sticky(current);
+        if (!r && waits(name) && !mock_wait_idle(current))
+            mock_violation("%s has waited for a kernel for 20 s: does that wait for the call?",
+                           name);
     }
     return r;
 }

@@ -148,6 +148,8 @@ struct mock_stream *mock_stream_new(struct mock_gpu *g);
 void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
 /* A sticky error: what runs is stopped, what is queued does nothing. */
 void mock_lose(struct mock_gpu *g, int code);
+/* Waits until the GPU does nothing. Return: false: it did not come to that within 20 s. */
+bool mock_wait_idle(struct mock_gpu *g);
 /* The context's sticky error, or 0. Where there is one, nothing runs any more when it is told: as
  * with the real one. */
 int mock_sticky(struct mock_gpu *g);

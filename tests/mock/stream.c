@@ -125,6 +125,20 @@ int mock_sticky(struct mock_gpu *g)
     return g->sticky;
 }
 
+bool mock_wait_idle(struct mock_gpu *g)
+{
+    enum { PATIENCE_S = 20 };
+    struct timespec until;
+    int r = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    pthread_mutex_lock(&gpu_lock);
+    while (!g->sticky && g->n_doing && !r)
+        r = pthread_cond_timedwait(&gpu_changed, &gpu_lock, &until);
+    pthread_mutex_unlock(&gpu_lock);
+    return !r;
+}
+
 /* Return: false: the context is lost. */
 static bool begin(struct mock_stream *s, struct item *i)
 {
