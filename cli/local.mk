@@ -19,7 +19,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
 	cli/common/message.h cli/common/message.c \
 	cli/common/private_daemon.h cli/common/private_daemon.c \
 	cli/common/program.h cli/common/program.c \
-	cli/common/text.h cli/common/text.c \
+	cli/common/text.h cli/common/text.c cli/common/words.h cli/common/words.c \
 	cli/doctor/doctor.h cli/doctor/checks.c cli/doctor/gpu.c \
 	cli/report/html.c cli/report/markup.c cli/report/read.c cli/report/report.h cli/report/timeline.c \
 	cli/verbs/coverage.c cli/verbs/doctor.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
@@ -45,10 +45,21 @@ doc-coverage: cli/ledger_doc
 bashcompletiondir = $(datadir)/bash-completion/completions
 nodist_bashcompletion_DATA = tools/completion/wattshare
 CLEANFILES += tools/completion/wattshare tools/completion/table
-EXTRA_DIST += tools/completion/README.md tools/completion/wattshare.sh
+EXTRA_DIST += tools/completion/README.md tools/completion/wattshare.sh tools/completion/wattshare.fish.sh \
+	tools/completion/wattshare.zsh.sh
 tools/completion/wattshare: cli/wattshare $(top_srcdir)/tools/completion/wattshare.sh
 	$(AM_V_GEN)$(MKDIR_P) tools/completion && cli/wattshare --print-completion > tools/completion/table && \
 	  sh $(top_srcdir)/tools/completion/wattshare.sh tools/completion/table > $@.tmp && mv $@.tmp $@
+
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+nodist_fishcompletion_DATA = tools/completion/wattshare.fish
+zshcompletiondir = $(datadir)/zsh/vendor-completions
+nodist_zshcompletion_DATA = tools/completion/_wattshare
+CLEANFILES += tools/completion/wattshare.fish tools/completion/_wattshare
+tools/completion/wattshare.fish: tools/completion/wattshare $(top_srcdir)/tools/completion/wattshare.fish.sh
+	$(AM_V_GEN)sh $(top_srcdir)/tools/completion/wattshare.fish.sh tools/completion/table > $@.tmp && mv $@.tmp $@
+tools/completion/_wattshare: tools/completion/wattshare $(top_srcdir)/tools/completion/wattshare.zsh.sh
+	$(AM_V_GEN)sh $(top_srcdir)/tools/completion/wattshare.zsh.sh tools/completion/table > $@.tmp && mv $@.tmp $@
 
 # The Debian package: dpkg-buildpackage -b, in the source's top folder.
 EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format debian/wattshare.sysusers debian/wattshare.tmpfiles

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/common/nearest.h"
 #include "cli/common/options.h"
+#include "cli/common/words.h"
 
 #define WS_VERB(verb) extern const struct ws_verb ws_verb_##verb;
 #include "cli/verbs.def"
@@ -71,8 +72,8 @@ static int no_such_verb(const char *name)
     return WS_EXIT_USAGE;
 }
 
-/* For the build alone: "--print-completion", and "--print-man PART VERB". Return: the exit
- * status. */
+/* For the build and for shells: "--print-completion", "--print-man PART VERB", and "--print-words
+ * KIND". Return: the exit status. */
 static int print_description(int argc, char **argv)
 {
     if (!strcmp(argv[1], "--print-completion")) {
@@ -81,6 +82,8 @@ static int print_description(int argc, char **argv)
                 ws_verb_print_completion(*v, stdout);
         return 0;
     }
+    if (argc == 3 && !strcmp(argv[1], "--print-words"))
+        return ws_words_print(argv[2]) ? 0 : WS_EXIT_USAGE;
     const struct ws_verb *v = argc == 4 ? find_verb(argv[3]) : NULL;
     return v && ws_verb_print_man(v, argv[2], stdout) ? 0 : WS_EXIT_USAGE;
 }

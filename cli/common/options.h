@@ -90,6 +90,8 @@ struct ws_verb {
     const char *const *examples;      /* command lines; NULL at the end; NULL: none */
     int min_arguments, max_arguments; /* how many may follow */
     const char *missing;              /* the error where there are fewer */
+    const char *asked;    /* what follows: KIND of cli/common/words.h; NULL: none such */
+    bool asked_later;     /* …behind a first word, as in "policy show NAME" */
     bool command_follows; /* the first argument that is no option begins another command */
     /* verbs that take further options, NULL at the end; NULL: none */
     const struct ws_verb *const *variants;
@@ -117,9 +119,10 @@ void ws_verb_print_help(const struct ws_verb *v, FILE *f);
 /* The parts of the manual page as scdoc(5) reads them. @part: "synopsis", "options", "examples".
  * Return: false: no such part. */
 bool ws_verb_print_man(const struct ws_verb *v, const char *part, FILE *f);
-/* For the completion of bash: a line for each option, "VERB<tab>--OPTION<tab>what its argument
- * is", where that is "none", "file", "value" or "words W…", and a line
- * "VERB<tab>arguments<tab>…" where what follows is "file", "command" or "words W…". */
+/* For the completion of shells: a line for each option, "VERB<tab>--OPTION<tab>what its argument
+ * is", where that is "none", "file", "value", "words W…" or "ask KIND" (cli/common/words.h), and a
+ * line "VERB<tab>arguments<tab>…" where what follows is "file", "command", "words W…", or,
+ * from the first or the second argument on, "ask KIND FROM". */
 void ws_verb_print_completion(const struct ws_verb *v, FILE *f);
 
 #endif

@@ -329,6 +329,17 @@ static void put_words(FILE *f, const char *words)
     }
 }
 
+/* The kind of words (cli/common/words.h) that an option of this name takes; NULL: none. */
+static const char *asked_of(const char *name)
+{
+    static const char *const table[][2] = {
+        {"gpus", "gpus"}, {"gpu", "gpus"}, {"policy", "policies"}, {"task", "tasks"}};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(table); i++)
+        if (!strcmp(table[i][0], name))
+            return table[i][1];
+    return NULL;
+}
+
 static void complete_options(FILE *f, const struct ws_option *o, const char *verb,
                              const struct ws_option *known)
 {
@@ -340,6 +351,8 @@ static void complete_options(FILE *f, const struct ws_option *o, const char *ver
             put_words(f, o->words);
         else if (!o->argument)
             fputs("none", f);
+        else if (asked_of(o->name))
+            fprintf(f, "ask %s", asked_of(o->name));
         else
             fputs(names_file(o->argument) ? "file" : "value", f);
         fputc('\n', f);
@@ -360,6 +373,8 @@ static void complete_arguments(FILE *f, const struct ws_verb *v)
     }
     if (file)
         fprintf(f, "\n%s\targuments\tfile", v->name);
+    if (v->asked)
+        fprintf(f, "\n%s\targuments\task %s %d", v->name, v->asked, v->asked_later ? 2 : 1);
     fputc('\n', f);
 }
 

@@ -135,6 +135,8 @@ const struct ws_verb ws_verb_policy = {
     .arguments = arguments,
     .examples = examples,
     .max_arguments = WS_ARGUMENTS_ANY,
+    .asked = "policies",
+    .asked_later = true,
     .run = policy,
 };
 

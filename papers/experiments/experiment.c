@@ -245,6 +245,7 @@ const struct ws_verb ws_verb_experiment = {
     .arguments = arguments,
     .examples = examples,
     .max_arguments = WS_ARGUMENTS_ANY,
+    .asked = "experiments",
     .run = experiment,
 };
 
