@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "frontend/context/context.h"
 #include "frontend/session/session.h"
 
 enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
@@ -76,20 +74,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     ws_redirect_begin();
 }
 
-/* A launch as kernel<<<>>>() returns nothing, so a program that does not ask may take its results
- * for complete. */
-static void tell_refused(void)
-{
-    if (ws_thread.n_refused)
-        ws_log(
-            WS_ERROR,
-            "launch: launches of kernels that can't run were refused (%u), and the program never "
-            "asked cudaGetLastError(): its results lack their work",
-            ws_thread.n_refused);
-}
-
 __attribute__((destructor)) static void end(void)
 {
-    tell_refused();
     ws_session_shutdown();
 }

@@ -2,6 +2,7 @@
 /* Chapter "Error Handling". The last error belongs to the thread. An error that lost the context
  * remains, for every call returns it until the device is reset; others are cleared when the program
  * reads them. */
+#include "base/log.h"
 #include "frontend/facade.h"
 
 /* Asynchronous errors that have arrived in the meantime count as last errors too. */
@@ -14,6 +15,18 @@ static int last_error(void)
     if (ws_cuda_sticky(lost))
         return lost;
     return ws_thread.last_error;
+}
+
+/* A launch as kernel<<<>>>() returns nothing, so a program that does not ask may take its results
+ * for complete. */
+__attribute__((destructor)) static void tell_refused(void)
+{
+    if (ws_thread.n_refused)
+        ws_log(
+            WS_ERROR,
+            "launch: launches of kernels that can't run were refused (%u), and the program never "
+            "asked cudaGetLastError(): its results lack their work",
+            ws_thread.n_refused);
 }
 
 WS_RT_API(cudaGetLastError, (void))
