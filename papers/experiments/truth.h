@@ -38,7 +38,7 @@ void ws_truth_deinit(struct ws_truth_data *t);
 struct ws_truth_2011 {
     double regression, events; /* of the regression of 2011; of @ours at the same launches */
 };
-/* @ours: of all launches of @t. Return: 0 or -ENOMEM. */
+/* Predictions of all launches are given. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_truth_2011(const struct ws_truth_data *t, const struct ws_predicted *ours,
                                 struct ws_truth_2011 *ret);
 

@@ -268,7 +268,7 @@ static double number(const struct measured_table *t, int at, double missing, dou
     return ws_csv_number(&t->csv, at, min, max, diags);
 }
 
-/* The column, within @times of what the GPU has: not in another unit. */
+/* The column, near what the GPU has: not in another unit. */
 static double about(const struct measured_table *t, int at, double is, struct ws_diags *diags)
 {
     enum { TIMES_LESS = 50, TIMES_MORE = 4 };
