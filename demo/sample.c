@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A small CUDA program to try wattshare with, as the tutorial does. It does JOBS jobs (30), each of
- * which copies numbers to the GPU, runs a kernel on them for STEPS steps (200), copies them back and
- * compares them with what the processor computes. Where its task has a period, a job begins with
- * each period; the last line says how long the jobs took and how many met their deadline.
+ * which copies numbers to the GPU, runs a kernel on them for STEPS steps (200), copies them back
+ * and compares them with what the processor computes. Where its task has a period, a job begins
+ * with each period; the last line says how long the jobs took and how many met their deadline.
  *
  * It needs no toolkit: it opens NVIDIA's driver library, and brings its kernel as PTX.
  *

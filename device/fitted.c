@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/fitted.h"
 
-/* NVIDIA's SMs from Maxwell to Ampere have a texture unit for every four lanes of special functions. */
+/* NVIDIA's SMs from Maxwell to Ampere have a texture unit for every four lanes of special
+ * functions. */
 enum { WIDE_BUS_BITS = 1024, WARP = 32, SFU_LANES_PER_TEXTURE_UNIT = 4 };
 
 #define WS_WATT_FIELD(key)      power_##key##_mw

@@ -327,8 +327,8 @@ static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
     }
 }
 
-/* What the plan starts next in @home, and where. *@ret_by: when it must start at the latest. Return:
- * which ready job; -1: none. */
+/* What the plan starts next in @home, and where. *@ret_by: when it must start at the latest.
+ * Return: which ready job; -1: none. */
 static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, int home,
                          struct ws_rollout_place *ret, double *ret_by)
 {

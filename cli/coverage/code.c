@@ -3,10 +3,10 @@
  * as when a module is loaded, and what the decoder refuses is listed.
  *
  * Of a fatbin, the PTX counts that a device of the given compute capability would get, or the
- * machine code, where there is no PTX. A kernel that exists only as machine code cannot run. Which ones these are is known only when the whole
- * program has been read, because -rdc=true stores linked machine code and PTX in different
- * places. For the same reason the parts of one program are judged together: a function that
- * another part defines is not missing. */
+ * machine code, where there is no PTX. A kernel that exists only as machine code cannot run. Which
+ * ones these are is known only when the whole program has been read, because -rdc=true stores
+ * linked machine code and PTX in different places. For the same reason the parts of one program are
+ * judged together: a function that another part defines is not missing. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -124,8 +124,8 @@ static int note_machine_kernel(struct ws_cover_code *k, const char *object, cons
     return 0;
 }
 
-/* Kernels of a cubin: those that have a bank of parameters, .nv.constant0.NAME, which functions that
- * kernels call do not have. @data is aligned. Return: 0, 1: damaged, or -ENOMEM. */
+/* Kernels of a cubin: those that have a bank of parameters, .nv.constant0.NAME, which functions
+ * that kernels call do not have. @data is aligned. Return: 0, 1: damaged, or -ENOMEM. */
 static int read_cubin(struct ws_cover_code *k, const char *object, const void *data, size_t bytes,
                       struct ws_diags *diags)
 {

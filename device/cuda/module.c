@@ -9,9 +9,9 @@
  * initial values of variables hold addresses of functions.
  *
  * Other forms (code.h) are made in the same way when a launch first needs them. In one, kernels
- * take their blocks from a counter, so they can be kept to a set of SMs and stopped at a block boundary
- * (ptx/passes/pass.h). Another is for blocks that are too large for the registers which a kernel
- * needs with what was added to it. All work on the same variables, since their addresses are
+ * take their blocks from a counter, so they can be kept to a set of SMs and stopped at a block
+ * boundary (ptx/passes/pass.h). Another is for blocks that are too large for the registers which a
+ * kernel needs with what was added to it. All work on the same variables, since their addresses are
  * numbers.
  *
  * Machine code has one form, loaded as it is (machine.c).

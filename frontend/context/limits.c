@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits of a context. The sizes of the printf buffer, of the device's heap and of the stack go to
- * the daemon. That of the stack has an effect on real GPUs only: a software device gives each thread
- * what its kernel needs. The other limits concern kernels that start kernels, and caches of
+ * the daemon. That of the stack has an effect on real GPUs only: a software device gives each
+ * thread what its kernel needs. The other limits concern kernels that start kernels, and caches of
  * real hardware: they are hints, kept as CUDA keeps them. Source: CUDA Runtime API,
  * cudaDeviceSetLimit. */
 #include "frontend/context/limits.h"

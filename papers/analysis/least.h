@@ -24,8 +24,8 @@ struct ws_least {
 /* The fewest jobs that miss their deadlines. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_least_missed(double *ret, const struct ws_policy_system *s,
                                   const struct ws_least *l);
-/* The least energy, with static power, if no job misses its deadline but those that are in time on no
- * GPU and no number of SMs: these are not started. Return: 0 or -ENOMEM. */
+/* The least energy, with static power, if no job misses its deadline but those that are in time on
+ * no GPU and no number of SMs: these are not started. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_least_energy(double *ret, const struct ws_policy_system *s,
                                   const struct ws_least *l);
 

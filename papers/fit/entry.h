@@ -25,8 +25,9 @@ struct ws_fit_plain ws_fit_entry_plain(const struct ws_event_gpu *gpu,
                                        const struct ws_measured_launch *v, size_t n);
 
 /* Puts the numbers into @path, a file of the catalog with the GPU @name, in place of those that it
- * has; all else stays. @time NULL: there are none of times. @calibrated: see device/catalog_keys.def. Return: 0, -ENOENT (no such GPU in
- * it), -EINVAL (its section has no end) or another negative errno; then the file is as it was. */
+ * has; all else stays. @time NULL: there are none of times. @calibrated: see
+ * device/catalog_keys.def. Return: 0, -ENOENT (no such GPU in it), -EINVAL (its section has no end)
+ * or another negative errno; then the file is as it was. */
 WS_MUST_CHECK int ws_fit_entry_write(const char *path, const char *name,
                                      const struct ws_fit_plain *plain,
                                      const struct ws_event_power *power,

@@ -113,8 +113,8 @@ enum { ACTIVITY(NUMBER) N_ACTIVITY };
 enum { WATTS(NUMBER) N_WATTS };
 enum { COLUMNS_MAX = N_COUNTERS };
 
-/* Of the row's clocks and time, which are set; the values in the order of the columns. @texture: what
- * the texture units were asked for; 0: not known. */
+/* Of the row's clocks and time, which are set; the values in the order of the columns. @texture:
+ * what the texture units were asked for; 0: not known. */
 typedef void events_fn(const double *v, double texture, const struct ws_event_gpu *gpu,
                        struct ws_measured_launch *ret);
 

@@ -16,8 +16,8 @@ struct ws_sbeet_set {
     double util;     /* of the line; NAN: not there */
     double duration; /* of the line; 0: not there */
 };
-/* Period, deadline, offset and jitter in ms; the kernel by name, or by the authors' number where that is
- * NULL. */
+/* Period, deadline, offset and jitter in ms; the kernel by name, or by the authors' number where
+ * that is NULL. */
 struct ws_sbeet_task {
     const char *kernel;
     int app;
@@ -37,8 +37,8 @@ WS_MUST_CHECK int ws_sbeet_set_make(struct ws_sbeet_set *ret, const struct ws_gp
 /* Whether a line is of this kind: its tasks have "app" or "benchmark". */
 bool ws_sbeet_set_is(struct ws_json_line *l);
 /* From a line: "tasks": [{"benchmark" or "app", "period_ms", "deadline_ms" (period ·
- * "deadline_factor", 0.5), "phi_ms" (0), "jitter_ms" (0), "ref_util"}], "id", "util", "duration_ms". Problems are
- * in the line. Return: 0, -EINVAL, -ENOMEM. */
+ * "deadline_factor", 0.5), "phi_ms" (0), "jitter_ms" (0), "ref_util"}], "id", "util",
+ * "duration_ms". Problems are in the line. Return: 0, -EINVAL, -ENOMEM. */
 WS_MUST_CHECK int ws_sbeet_set_read(struct ws_sbeet_set *ret, const struct ws_gpus *g,
                                     bool copies_asis, struct ws_json_line *l);
 

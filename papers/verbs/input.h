@@ -20,8 +20,8 @@ int ws_cli_numbers(const char *option, const char *text, double min, double max,
                    int cap);
 
 /* Reads the GPUs of --gpus: a list, or the name of a file (papers/sets/gpus.h). @line: of the file;
- * @ret borrows from it. Prints what is wrong. Both are deinited by the caller, whatever is returned.
- * Return: 0 or negative. */
+ * @ret borrows from it. Prints what is wrong. Both are deinited by the caller, whatever is
+ * returned. Return: 0 or negative. */
 WS_MUST_CHECK int ws_cli_gpus(struct ws_gpus *ret, struct ws_json_line *line, const char *text);
 
 #endif

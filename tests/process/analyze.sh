@@ -64,8 +64,8 @@ done
 "$wattshare" gen --paper gcaps --seed 6 | cmp -s - "$tmp/gcaps" && fail "gen: the seed changes nothing"
 ok "seeds differ"
 
-# Task sets of sBEET-mg: the guarantee of policy wattshare. A task that takes its GPU for 60 ms is in
-# the way of one with a deadline of 20 ms where there is one slot, and not where there are two.
+# Task sets of sBEET-mg: the guarantee of policy wattshare. A task that takes its GPU for 60 ms is
+# in the way of one with a deadline of 20 ms where there is one slot, and not where there are two.
 cat >"$tmp/gpus.json" <<END
 {"types": [{"name": "toy", "n_sm": 4, "static_w": 5, "idle_w_per_sm": 0.5}],
  "gpus": [{"type": "toy", "slots": SLOTS}],

@@ -52,8 +52,8 @@ for conf in "$src"/conf/gpu.d/*.conf; do
 done
 ok "entries have one idle power"
 
-# What strangers do: another spelling of the GPU, the mark that spreadsheets put first, another GPU's
-# file, too few applications, times that are not in seconds.
+# What strangers do: another spelling of the GPU, the mark that spreadsheets put first, another
+# GPU's file, too few applications, times that are not in seconds.
 run 0 'rtx8000, Quadro RTX 8000: power' --check --gpu 'Quadro RTX 8000' "$tmp/in.csv"
 (printf '\357\273\277' && cat "$tmp/in.csv") >"$tmp/bom.csv"
 run 0 '^power  *80 ' --check "$tmp/bom.csv"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests the completion of `wattshare` in bash, and in fish and zsh where they are here. It fails if verbs, options, their arguments, or what
-# follows them are not completed.
+# Tests the completion of `wattshare` in bash, and in fish and zsh where they are here. It fails if
+# verbs, options, their arguments, or what follows them are not completed.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 file=$build/tools/completion/wattshare
 [ -f "$file" ] || fail "no $file"

@@ -15,8 +15,8 @@ inner_pid=$daemon_pid inner=$WATTSHARE_SOCKET
 helper_pid=$inner_pid daemon_pid=
 "$build/tests/process/far_addresses" "$driver/libcuda.so.1" || fail "the inner daemon gives no addresses"
 
-# FIXME: a worker that is started anew asks the inner daemon for the addresses of the one before, and
-# is refused if the inner daemon has not seen that one's end yet. So that is for the long form.
+# FIXME: a worker that is started anew asks the inner daemon for the addresses of the one before,
+# and is refused if the inner daemon has not seen that one's end yet. So that is for the long form.
 kinds="cuda cuda-tickets cuda-unfenced"
 [ "${1:-}" != long ] || kinds="$kinds worker"
 for kind in $kinds; do

@@ -664,8 +664,8 @@ static void test_pinned_memory_is_given_its_address(void **state)
     assert_true(at[0] + BYTES <= at[1] || at[1] + BYTES <= at[0]);
 }
 
-/* Memory that the client has already: taken only if it can't shrink under the daemon, and then it is
- * the same memory. */
+/* Memory that the client has already: taken only if it can't shrink under the daemon, and then it
+ * is the same memory. */
 static void test_segments_of_the_clients_own(void **state)
 {
     enum { BYTES = 8192 };

@@ -68,8 +68,8 @@ static void the_board_draws_what_was_measured(void **state)
     assert_true(ws_follow_own_mw(kernels, &gpu, 2) < 0);
 }
 
-/* @n kernels, each on one SM, that were measured to draw 2 W alone. Eq. 2 says so much more that the
- * sum for several would be negative. */
+/* @n kernels, each on one SM, that were measured to draw 2 W alone. Eq. 2 says so much more that
+ * the sum for several would be negative. */
 static void together(uint32_t n, bool one_owner, bool one_sm)
 {
     struct ws_meter *m;

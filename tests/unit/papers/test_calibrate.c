@@ -347,7 +347,8 @@ static void launches_are_read(void **state)
     ws_measured_deinit(&s);
 }
 
-/* Counters of a GPU whose loads go through the texture units: what these did beyond is of textures. */
+/* Counters of a GPU whose loads go through the texture units: what these did beyond is of textures.
+ * */
 static void textures_are_what_is_left(void **state)
 {
     static const char *const columns =

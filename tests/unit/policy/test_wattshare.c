@@ -301,9 +301,9 @@ static void test_late_everywhere(void **state)
 
 /* ---- the guarantee ---- */
 
-/* A job of task 1 has 40 ms of time, and takes 8 ms on all SMs. One of task 0 may come at any moment,
- * and takes 2 of the 10 ms until its deadline. It was last seen long ago, so that nobody foresees
- * it. */
+/* A job of task 1 has 40 ms of time, and takes 8 ms on all SMs. One of task 0 may come at any
+ * moment, and takes 2 of the 10 ms until its deadline. It was last seen long ago, so that nobody
+ * foresees it. */
 static void make_safe(struct world *w, const char *option)
 {
     make_world(w, 1);
