@@ -37,7 +37,7 @@ is "show" wattshare policy sh
 is "gcaps gcaps-alg1 gcaps-driver" "$wattshare" policy show gcaps
 is "" "$wattshare" policy gcaps
 is "all" "$wattshare" experiment al
-is "own-sbeet" "$wattshare" experiment own-s
+is "own-sbeet" "$wattshare" experiment own-sb
 export WATTSHARE_CATALOG="$src/conf/gpu.d"
 is "t400,rtx3070" "$wattshare" run --gpus t400,rtx307
 is "t400" "$wattshare" fit --gpu t4
