@@ -181,8 +181,6 @@ static void print_call(const struct printer *p, const struct ws_ptx_call *c)
         fprintf(p->out, ", %s", p->f->protos[c->proto].name);
 }
 
-/* Without the line's end. @brx: name of the list that stands for the labels of brx.idx, or NULL to
- * print them. */
 void ws_ptx_insn_print_op(const struct ws_ptx_insn *i, FILE *out)
 {
     fputs(ws_ptx_op_name(i->op), out);
@@ -190,6 +188,8 @@ void ws_ptx_insn_print_op(const struct ws_ptx_insn *i, FILE *out)
         ws_mods_print(i, out);
 }
 
+/* Without the line's end. @brx: name of the list that stands for the labels of brx.idx, or NULL to
+ * print them. */
 static void print_insn(const struct printer *p, const struct ws_ptx_insn *i, const char *brx)
 {
     if (i->guard >= 0)
