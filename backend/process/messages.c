@@ -342,6 +342,15 @@ void ws_messages_forget(struct ws_client *c)
     forget(&c->sender);
 }
 
+void ws_messages_forget_stranger(struct ws_server *s, const struct ws_peer *peer)
+{
+    ws_list_for_each_safe (n, &s->messages.strangers.held) {
+        struct held_message *g = ws_list_entry(n, struct held_message, node);
+        if (g->peer.id == peer->id)
+            held_free(g);
+    }
+}
+
 bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer)
 {
     const struct ws_client *c = ws_client_find(s, peer);

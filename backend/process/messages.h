@@ -27,5 +27,7 @@ void ws_messages_turn_ends(struct ws_server *s);
 bool ws_messages_left(struct ws_client *c);
 /* Nothing that @c has sent is handled any more. */
 void ws_messages_forget(struct ws_client *c);
+/* The same for a peer that is no client: its hello would make one that nobody ends. */
+void ws_messages_forget_stranger(struct ws_server *s, const struct ws_peer *peer);
 
 #endif

@@ -236,8 +236,10 @@ static void end_leaving(struct ws_client *c)
 bool ws_server_disconnected(struct ws_server *s, const struct ws_peer *peer)
 {
     struct ws_client *c = ws_client_find(s, peer);
-    if (!c)
+    if (!c) {
+        ws_messages_forget_stranger(s, peer);
         return false;
+    }
     ws_client_leave(c, "connection lost");
     end_leaving(c);
     ws_clients_settle(s);

@@ -428,6 +428,26 @@ static void test_strangers(void **state)
     assert_true(wants(ASKER));
 }
 
+/* Nobody would ever end a client that is made for a connection which is no more. */
+static void test_stranger_ends_before_its_hello_is_read(void **state)
+{
+    enum { STRANGER = 5, ASKER = 6 };
+    Ws__ClientMessage status = WS__CLIENT_MESSAGE__INIT, hello = WS__CLIENT_MESSAGE__INIT;
+    Ws__StatusRequest ask = WS__STATUS_REQUEST__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    status.status = &ask;
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = (char *)"gone";
+    hello.hello = &h;
+    give(ASKER, &status, NULL);
+    give(STRANGER, &hello, NULL);
+    assert_false(wants(STRANGER));
+    ws_server_disconnected(w->server, &w->peers[STRANGER].peer);
+    turns_until_idle();
+    assert_int_equal(w->peers[ASKER].n_status, 1);
+    assert_null(client(STRANGER));
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -447,6 +467,7 @@ int main(int argc, char **argv)
         T(test_lost_while_held),
         T(test_end_of_a_client_that_has_much),
         T(test_strangers),
+        T(test_stranger_ends_before_its_hello_is_read),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
