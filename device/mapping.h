@@ -108,6 +108,8 @@ void ws_space_set_margin(struct ws_space *s, uint64_t bytes);
  * only ws_space_drop_heap() lets the size change.
  * Return: 0, or -EBUSY. */
 WS_MUST_CHECK int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes);
+/* How large the heap is, or will be. Any thread. */
+uint64_t ws_space_heap_bytes(struct ws_space *s);
 /* Where it will be: of a device whose addresses are real ones (ws_device_ops.map), all clients' lie
  * in different places. 0: anywhere, as at first. *ret_bytes: how large it will be, which stays from
  * then on. Return: 0, or -EBUSY: it is there. */

@@ -744,6 +744,14 @@ int ws_space_set_heap_bytes(struct ws_space *s, uint64_t bytes)
     return open ? -EBUSY : 0;
 }
 
+uint64_t ws_space_heap_bytes(struct ws_space *s)
+{
+    pthread_mutex_lock(&s->heap_lock);
+    uint64_t bytes = s->heap_bytes;
+    pthread_mutex_unlock(&s->heap_lock);
+    return bytes;
+}
+
 int ws_space_place_heap(struct ws_space *s, uint64_t va, uint64_t *ret_bytes)
 {
     pthread_mutex_lock(&s->heap_lock);

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "backend/client/user.h"
 #include "backend/client/memory.h"
+#include "backend/client/vmm.h"
 
 #include "base/alloc.h"
 
@@ -210,10 +211,40 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
 
 /* ---- the heap of device code ---- */
 
+/* The device makes it when a kernel runs that uses it, and again after a reset. So it is charged
+ * before, for good, and with as much as it may become. */
+static Ws__Error charge_heap(struct ws_client *c, uint64_t bytes)
+{
+    struct ws_client_memory *m = &c->memory;
+    if (bytes <= m->heap_charged)
+        return WS__ERROR__OK;
+    Ws__Error e = ws_memory_take(c, bytes - m->heap_charged);
+    if (e)
+        return e;
+    c->stats.memory_bytes += bytes - m->heap_charged;
+    c->stats.peak_memory_bytes = WS_MAX(c->stats.peak_memory_bytes, c->stats.memory_bytes);
+    m->heap_charged = bytes;
+    return WS__ERROR__OK;
+}
+
+Ws__Error ws_memory_set_heap(struct ws_client *c, uint64_t bytes)
+{
+    if (bytes > WS_MAX_RESERVED_BYTES)
+        return WS__ERROR__OUT_OF_MEMORY;
+    uint64_t whole = WS_ALIGN_UP(bytes, (uint64_t)WS_DEVICE_PAGE_BYTES);
+    if (c->memory.heap_charged && charge_heap(c, whole))
+        return WS__ERROR__OUT_OF_MEMORY;
+    return ws_space_set_heap_bytes(c->memory.space, bytes) ? WS__ERROR__INVALID_VALUE
+                                                           : WS__ERROR__OK;
+}
+
 Ws__Error ws_memory_place_heap(struct ws_context *x)
 {
     struct ws_client *c = x->client;
     uint64_t va, bytes, unused;
+    Ws__Error e = charge_heap(c, ws_space_heap_bytes(c->memory.space));
+    if (e)
+        return e;
     if (c->memory.heap.bytes || !x->gpu->device->ops->map)
         return WS__ERROR__OK;
     if (ws_space_place_heap(c->memory.space, 0, &bytes)) /* it is there, in a place that will do */

@@ -34,6 +34,7 @@ struct ws_client_memory {
     struct ws_va host_va; /* of pinned host memory, where the daemon chooses */
     /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_va_extent heap;
+    uint64_t heap_charged; /* bytes of it on the user's account, until the client has ended */
     struct ws_allocation *allocations;
     struct ws_allocation *walk;          /* the next one of ws_memory_walk_next() */
     struct ws_handle *handles;           /* vmm.h */
@@ -63,9 +64,12 @@ struct ws_allocation *ws_memory_find(struct ws_client *c, uint64_t va);
 void ws_memory_free(struct ws_allocation *a);
 void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_total);
 
-/* Gives the client's heap of kernels a place, where the GPU needs one that no other client has:
- * before a kernel that uses it. */
+/* Before a kernel that uses the client's heap of kernels: charges the user with it, and gives it a
+ * place, where the GPU needs one that no other client has. Return: OK or OUT_OF_MEMORY. */
 Ws__Error ws_memory_place_heap(struct ws_context *x);
+/* How large it will be (cudaLimitMallocHeapSize). Return: OK, INVALID_VALUE (a kernel has used it)
+ * or OUT_OF_MEMORY. */
+Ws__Error ws_memory_set_heap(struct ws_client *c, uint64_t bytes);
 /* Gives it back, with what it holds, if it is in memory of the context's GPU. */
 void ws_memory_drop_heap(struct ws_context *x);
 

@@ -45,12 +45,9 @@ uint64_t ws_memory_quota(const struct ws_client *c)
                                 : c->server->config->limits.memory_quota_bytes;
 }
 
-Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret)
+Ws__Error ws_memory_take(struct ws_client *c, uint64_t bytes)
 {
-    struct ws_client *c = x->client;
     uint64_t quota = ws_memory_quota(c);
-    if (bytes > x->gpu->device->spec.memory_bytes)
-        return WS__ERROR__OUT_OF_MEMORY;
     if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
         if (!c->who.told_memory)
             ws_log(WS_WARN,
@@ -61,7 +58,13 @@ Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_r
         c->who.told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
     }
-    if (ws_client_charge(c, WS_RESOURCE_DEVICE_BYTES, bytes))
+    return ws_client_charge(c, WS_RESOURCE_DEVICE_BYTES, bytes);
+}
+
+Ws__Error ws_object_new(struct ws_context *x, uint64_t bytes, struct ws_object_ref *ret)
+{
+    struct ws_client *c = x->client;
+    if (bytes > x->gpu->device->spec.memory_bytes || ws_memory_take(c, bytes))
         return WS__ERROR__OUT_OF_MEMORY;
     struct ws_object *o = ws_alloc(sizeof(*o));
     if (!o || ws_device_memory_new(x->gpu->device, bytes, &o->memory)) {

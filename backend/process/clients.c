@@ -91,6 +91,7 @@ static void client_free(struct ws_client *c)
     free(c->memory.reservations.v);
     free(c->out.reached);
     ws_space_free(c->memory.space);
+    ws_client_release(c, WS_RESOURCE_DEVICE_BYTES, c->memory.heap_charged);
     ws_exports_forget(c);
     ws_client_ring_free(c);
     for (uint32_t i = 0; i < c->n_contexts; i++)

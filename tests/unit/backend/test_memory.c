@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "backend/accounts/account.h"
 #include "backend/client/vmm.h"
 #include "tests/lib/wsserver.h"
 
@@ -424,6 +425,34 @@ static void test_quota(void **state)
     assert_int_not_equal(wss_alloc(w, 0, 0, 512), 0);
 }
 
+/* The heap of kernels is device memory as any other: on the user's account, and part of the quota. */
+static void test_heap_of_kernels_is_charged(void **state)
+{
+    enum { MIB = 1 << 20 };
+    struct wss *w = *state;
+    struct ws_accounts *a = w->server->accounts;
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    uint64_t before = ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES);
+    w->config.limits.memory_quota_bytes = 16 * MIB;
+    assert_int_equal(ws_memory_set_heap(c, 32 * MIB), WS__ERROR__OK); /* as long as none is used */
+    assert_int_equal(ws_memory_place_heap(&c->contexts[0]), WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(ws_memory_set_heap(c, 4 * MIB), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES), before);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ws_memory_place_heap(&c->contexts[0]), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES), before + 4 * MIB);
+    /* A launch may be on its way, whose kernel makes the heap as large as it then is to be. */
+    assert_int_equal(ws_memory_set_heap(c, 32 * MIB), WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(ws_memory_set_heap(c, UINT64_MAX), WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(ws_space_heap_bytes(c->memory.space), 4 * MIB);
+    assert_int_equal(ws_memory_set_heap(c, 12 * MIB), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES), before + 12 * MIB);
+    assert_int_equal(create(w, 0, 1, 0, 8 * MIB), WS__ERROR__OUT_OF_MEMORY);
+    ws_server_disconnected(w->server, &w->peers[0].peer);
+    wss_turn(w);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES), before);
+}
+
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -438,6 +467,7 @@ int main(int argc, char **argv)
         T(test_peer_access),
         T(test_reset_takes_what_is_of_the_device),
         T(test_quota),
+        T(test_heap_of_kernels_is_charged),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
