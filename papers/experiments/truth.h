@@ -36,7 +36,8 @@ void ws_truth_deinit(struct ws_truth_data *t);
 
 /* Mean errors in % of power at one setting of the clocks, family left out. */
 struct ws_truth_2011 {
-    double regression, events; /* of the regression of 2011; of the model by events at the same launches */
+    double regression; /* of 2011 */
+    double events;     /* of the model by events, at the same launches */
 };
 /* Predictions of all launches are given. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_truth_2011(const struct ws_truth_data *t, const struct ws_predicted *ours,

@@ -425,7 +425,7 @@ static void test_quota(void **state)
     assert_int_not_equal(wss_alloc(w, 0, 0, 512), 0);
 }
 
-/* The heap of kernels is device memory as any other: on the user's account, and part of the quota. */
+/* The heap of kernels is device memory as any other: on the user's account, part of the quota. */
 static void test_heap_of_kernels_is_charged(void **state)
 {
     enum { MIB = 1 << 20 };
