@@ -13,8 +13,11 @@ value() { # value NAME: of the first GPU
 is() { # is NAME WANTED
     [ "$(value "$1")" = "$2" ] || { cat "$tmp/said" >&2; fail "$1 is '$(value "$1")', not '$2'"; }
 }
+run_plain() { # run_plain PROGRAM ARGUMENTS…: under wattshare run, of either build
+    LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 "$wattshare" run -- "$@"
+}
 watch() { # watch PID: what NVML says to a program under wattshare run
-    LD_PRELOAD='' "$wattshare" run -- "$user" "$1" >"$tmp/said" 2>&1 || { cat "$tmp/said" >&2; fail "nvml_user: status $?"; }
+    run_plain "$user" "$1" >"$tmp/said" 2>&1 || { cat "$tmp/said" >&2; fail "nvml_user: status $?"; }
 }
 [ "$(nm -D --defined-only "$library" | grep -cv ' T nvml')" = 0 ] || fail "the library exports more than NVML's functions"
 ok "$(nm -D --defined-only "$library" | wc -l) functions"
@@ -97,7 +100,7 @@ unset verb
 if [ -e /usr/bin/nvidia-smi ]; then
     echo "not tried: nvidia-smi under wattshare run: there is another one here" >&2
 else
-    PATH=/usr/bin:/bin "$wattshare" run -- sh -c 'nvidia-smi -L' >"$tmp/out" 2>&1 || true
+    PATH=/usr/bin:/bin run_plain sh -c 'nvidia-smi -L' >"$tmp/out" 2>&1 || true
     grep -q "^GPU 0: NVIDIA GeForce RTX 3070 (UUID" "$tmp/out" || { cat "$tmp/out"; fail "nvidia-smi under wattshare run"; }
     ok "nvidia-smi under wattshare run"
 fi
@@ -146,7 +149,7 @@ wait $helper_pid 2>/dev/null || true
 helper_pid=
 rm "$tmp/said"
 mkfifo "$tmp/go"
-"$wattshare" run -- "$user" lost <"$tmp/go" >"$tmp/said" 2>&1 &
+run_plain "$user" lost <"$tmp/go" >"$tmp/said" 2>&1 &
 helper_pid=$!
 exec 8>"$tmp/go"
 i=0
