@@ -2,7 +2,7 @@
 /* wattshare doctor: runs the checks of cli/doctor and prints what they find. */
 #include "config.h"
 
-#include <json.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -76,7 +76,7 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
     uint64_t line =
         ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, sizeof(*q->control) + sizeof(*q->fault));
     q->control = (void *)(uintptr_t)line;
-    q->fault = (void *)(q->control + 1);
+    q->fault = line ? (void *)(q->control + 1) : NULL;
     q->control_va = ws_cuda_stock_take(d, WS_CUDA_STOCK_DEVICE, sizeof(*q->control));
     q->bounce =
         (void *)(uintptr_t)ws_cuda_stock_take(d, WS_CUDA_STOCK_PINNED, WS_CUDA_BOUNCE_BYTES);

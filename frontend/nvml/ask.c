@@ -52,7 +52,7 @@ static int receive(const struct ask *a, void *buf, size_t n)
 /* The head of the next frame. */
 static int receive_head(const struct ask *a, uint8_t *ret_flags, uint64_t *ret_bytes)
 {
-    uint8_t head[2], rest[7];
+    uint8_t head[2] = {0}, rest[7];
     int r = receive(a, head, sizeof(head));
     *ret_flags = head[0];
     *ret_bytes = head[1];
