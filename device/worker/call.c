@@ -33,12 +33,32 @@ static void send_notices(struct ws_proxy *p)
     }
 }
 
-void ws_proxy_forget_notices(struct ws_proxy *p)
+struct ws_proxy_notice *ws_proxy_notice_new(struct ws_proxy *p, struct ws_wire_head head,
+                                            const struct ws_wire_map *map)
+{
+    struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
+    if (!t) {
+        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
+               ws_wire_name(head.type));
+        return NULL;
+    }
+    t->head = head;
+    if (map)
+        t->map = *map;
+    return t;
+}
+
+void ws_proxy_notices_free(struct ws_list *notices)
 {
     struct ws_list *n;
-    pthread_mutex_lock(&p->notices_lock);
-    while ((n = ws_list_pop(&p->notices)))
+    while ((n = ws_list_pop(notices)))
         free(ws_list_entry(n, struct ws_proxy_notice, node));
+}
+
+void ws_proxy_forget_notices(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->notices_lock);
+    ws_proxy_notices_free(&p->notices);
     pthread_mutex_unlock(&p->notices_lock);
 }
 
@@ -83,15 +103,9 @@ void ws_proxy_calls_end(struct ws_proxy *p)
 
 void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map)
 {
-    struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
-    if (!t) {
-        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
-               ws_wire_name(head.type));
+    struct ws_proxy_notice *t = ws_proxy_notice_new(p, head, map);
+    if (!t)
         return;
-    }
-    t->head = head;
-    if (map)
-        t->map = *map;
     pthread_mutex_lock(&p->notices_lock);
     ws_list_append(&p->notices, &t->node);
     pthread_mutex_unlock(&p->notices_lock);

@@ -212,14 +212,9 @@ static void tell(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_ma
     if (ws_list_empty(&p->asks) &&
         ws_wire_send(p->ops_fd, head, body, WS_PART_NONE, -1, MSG_DONTWAIT) != -EAGAIN)
         return; /* if the worker has ended, there is nobody to be told */
-    struct ws_proxy_notice *t = ws_alloc(sizeof(*t));
-    if (!t) {
-        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
-               ws_wire_name(head.type));
+    struct ws_proxy_notice *t = ws_proxy_notice_new(p, head, &map);
+    if (!t)
         return;
-    }
-    t->head = head;
-    t->map = map;
     ws_list_append(&p->asks, &t->node);
     pthread_cond_signal(&p->sender_wake);
 }
@@ -236,13 +231,6 @@ static int send_asks(struct ws_proxy *p)
         free(t);
     }
     return 0;
-}
-
-static void forget_asks(struct ws_proxy *p)
-{
-    struct ws_list *n;
-    while ((n = ws_list_pop(&p->asks)))
-        free(ws_list_entry(n, struct ws_proxy_notice, node));
 }
 
 void *ws_proxy_sender_main(void *arg)
@@ -269,7 +257,7 @@ void *ws_proxy_sender_main(void *arg)
             usleep(1000); /* the worker has ended, which the reader notices */
         pthread_mutex_lock(&p->ops_lock);
     }
-    forget_asks(p);
+    ws_proxy_notices_free(&p->asks);
     pthread_mutex_unlock(&p->ops_lock);
     return NULL;
 }
@@ -601,7 +589,7 @@ void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why)
         forget(p, o);
         ws_list_append(&ended, &o->node);
     }
-    forget_asks(p);
+    ws_proxy_notices_free(&p->asks);
     pthread_mutex_unlock(&p->ops_lock);
     finish_all(p, &ended);
 }

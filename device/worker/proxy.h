@@ -171,6 +171,10 @@ WS_MUST_CHECK int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head 
 bool ws_proxy_await(struct ws_proxy *p, uint32_t generation);
 /* Sends a notice as soon as calls_lock is free. Any thread; never waits for the worker. */
 void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map);
+/* A notice in no list yet; @map may be NULL. NULL: no memory, which is in the log. */
+struct ws_proxy_notice *ws_proxy_notice_new(struct ws_proxy *p, struct ws_wire_head head,
+                                            const struct ws_wire_map *map);
+void ws_proxy_notices_free(struct ws_list *notices);
 void ws_proxy_forget_notices(struct ws_proxy *p);
 
 /* ---- ops.c ---- */
