@@ -20,6 +20,7 @@ static struct mock_gpu gpus[MAX_GPUS];
 static int n_gpus;
 static bool initialised;
 static struct mock_object *objects;
+static struct mock_object *forgotten; /* made before a reset: kept, so that no handle comes twice */
 static _Thread_local struct mock_gpu *current;
 static _Atomic uint32_t n_violations;
 static char first_violation[256];
@@ -155,6 +156,21 @@ void mock_leave(const char *const *name)
     tell_watch(*name, true);
 }
 
+/* Every call searches the list of objects, so that those of earlier scenarios must not stay on it:
+ * a thousand scenarios would take a hundred times as long each. Caller holds mock_lock. */
+static void forget_objects(void)
+{
+    struct mock_object *next, *contexts = NULL;
+    for (struct mock_object *o = objects; o; o = next) {
+        struct mock_object **list = o->kind == MOCK_CONTEXT ? &contexts : &forgotten;
+        next = o->older;
+        o->alive = o->kind == MOCK_CONTEXT;
+        o->older = *list;
+        *list = o;
+    }
+    objects = contexts;
+}
+
 /* As if the driver had just been loaded. No device is open. */
 void ws_mock_reset(void)
 {
@@ -163,8 +179,7 @@ void ws_mock_reset(void)
     n_violations = 0;
     first_violation[0] = 0;
     memset(counts, 0, sizeof(counts));
-    for (struct mock_object *o = objects; o; o = o->older)
-        o->alive = o->kind == MOCK_CONTEXT;
+    forget_objects();
     pthread_mutex_unlock(&mock_lock);
     ws_mock_hold(false);
     mock_memory_reset();
