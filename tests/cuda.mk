@@ -116,7 +116,9 @@ NVCCFLAGS = -O2 -Wno-deprecated-gpu-targets
 NVCC_CACHE =
 if HAVE_NVCC
 CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault $(CUDA_PROGRAM_NAMES)
-CUDA_NVCC_BUILT = $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
+# These take minutes: they are begun first, so that none is left alone at the end.
+CUDA_NVCC_SLOW = thrusting cubs
+CUDA_NVCC_BUILT = $(CUDA_NVCC_SLOW:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
 endif
 check_DATA = $(CUDA_NVCC_BUILT)
 CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)

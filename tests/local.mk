@@ -5,6 +5,7 @@ TEST_LDADD = $(CMOCKA_LIBS)
 include tests/device.mk
 include tests/reference.mk
 include tests/cuda.mk
+include tests/passes.mk
 include tests/process.mk
 include tests/attack.mk
 include tests/service.mk
@@ -18,7 +19,6 @@ include tests/sim.mk
 include tests/fuzz.mk
 include tests/base.mk
 include tests/ptx.mk
-include tests/passes.mk
 include tests/softdev.mk
 include tests/backend.mk
 include tests/coverage.mk
