@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +26,9 @@
 #include "device/space.h"
 #include "ptx/images/cubin.h"
 #include "tests/device/cubin_make.h"
+#include "tests/device/mocked.h"
 #include "tests/device/suite.h"
 
-static uint32_t (*violations)(const char **);
-static uint64_t (*calls)(const char *);
-static int (*fail_call)(const char *, uint64_t, int);
-static void (*reset)(void);
-static void (*hold)(bool);
 static const char *what = "nothing fails"; /* for messages */
 static int n_errors_said;
 
@@ -154,7 +149,7 @@ static void kernels(struct scene *x)
     (void)!ws_space_open_heap(s->space[0], s->device);
     wait_all(x);
     ws_space_drop_heap(s->space[0], s->device);
-    hold(true); /* so that these are under way when they are asked to stop */
+    mock.hold(true); /* so that these are under way when they are asked to stop */
     for (int k = 0; k < 6; k++) {
         struct suite_op *a = add(x, o[2].op),
                         n = suite_launch(s, 0, K_SMID, 40, 32, x->big, x->big + 65536, 0, 0);
@@ -164,7 +159,7 @@ static void kernels(struct scene *x)
     struct suite_op *last = &x->ops[x->n_ops - 1];
     (void)suite_preempt(s, last);
     ws_device_cancel(s->device, s->space[0]);
-    hold(false);
+    mock.hold(false);
     wait_all(x);
     for (int k = 0; k < MAX_OPS; k++)
         if (x->ops[k].op.preempted) {
@@ -395,13 +390,13 @@ static bool inject(const char *name, uint64_t nth, int code, int fd, void (*scen
              code);
     what = text;
     with_second = needs_second(name);
-    reset();
-    fail_call(name, nth, code);
+    mock.reset();
+    mock.fail_call(name, nth, code);
     scene(fd);
-    if (violations(&first) && !ends_something(name))
+    if (mock.violations(&first) && !ends_something(name))
         check(false, first);
-    check(nth > 1 || calls(name) >= nth, "the call was not made");
-    return calls(name) >= nth;
+    check(nth > 1 || mock.calls(name) >= nth, "the call was not made");
+    return mock.calls(name) >= nth;
 }
 
 int main(int argc, char **argv)
@@ -413,46 +408,33 @@ int main(int argc, char **argv)
     };
     static const int codes[] = {WS_CU_OUT_OF_MEMORY, WS_CU_INVALID_VALUE, WS_CU_ILLEGAL_ADDRESS,
                                 WS_CU_UNKNOWN};
-    const char *args[] = {"inject", "cuda", argc > 2 ? argv[1] : "", argc > 2 ? argv[2] : ""};
     size_t step = argc == 4 ? WS_ARRAY_SIZE(codes) : 1;
     uint64_t counts[WS_ARRAY_SIZE(names)];
     int n = 0, fd = memfd_create("inject", MFD_CLOEXEC);
-    if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "some") != 0) ||
-        !suite_target_parse(4, (char **)args) || fd < 0 || ftruncate(fd, 8192)) {
+    if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "some") != 0)) {
         fprintf(stderr, "usage: inject DRIVER NVML [some]\n");
         return 2;
     }
-    void *keep = dlopen(argv[1], RTLD_NOW), *p[5]; /* its counts outlive each device */
-    if (keep) {
-        static const char *const sym[] = {"ws_mock_violations", "ws_mock_calls", "ws_mock_fail",
-                                          "ws_mock_reset", "ws_mock_hold"};
-        for (int k = 0; k < 5; k++)
-            p[k] = dlsym(keep, sym[k]);
-        memcpy(&violations, &p[0], sizeof(p[0]));
-        memcpy(&calls, &p[1], sizeof(p[0]));
-        memcpy(&fail_call, &p[2], sizeof(p[0]));
-        memcpy(&reset, &p[3], sizeof(p[0]));
-        memcpy(&hold, &p[4], sizeof(p[0]));
-    }
-    check(keep && violations && calls && fail_call && reset && hold, "this is not the mock driver");
+    if (!mocked_open(argv) || fd < 0 || ftruncate(fd, 8192))
+        return 2;
     ws_log_set_level(WS_ERROR - 1);
     setenv("WS_MOCK_GPUS", "2", 1);
-    reset();
+    mock.reset();
     scenario(fd);
     const char *first;
-    if (violations(&first))
+    if (mock.violations(&first))
         check(false, first);
     check(n_errors_said <= 9, "errors though nothing failed");
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
-        counts[k] = calls(names[k]);
+        counts[k] = mock.calls(names[k]);
     with_second = true;
-    reset();
+    mock.reset();
     scenario(fd);
-    if (violations(&first))
+    if (mock.violations(&first))
         check(false, first);
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (needs_second(names[k]))
-            counts[k] = calls(names[k]);
+            counts[k] = mock.calls(names[k]);
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
         /* each of the first calls; of the many later ones a few, unless it depends on time which
          * call is whose */
@@ -468,15 +450,15 @@ int main(int argc, char **argv)
                                           "cuModuleGetGlobal",  "cuModuleUnload",
                                           "cuFuncGetParamInfo", "cuLaunchKernelEx"};
     check(suite_machine_code_begin(), "no folder for PTX");
-    reset();
+    mock.reset();
     int said = n_errors_said;
     machine_code(fd);
-    check(!violations(&first), first);
+    check(!mock.violations(&first), first);
     check(n_errors_said == said, "machine code: errors though nothing failed");
     for (size_t k = 0; k < WS_ARRAY_SIZE(loading); k++) {
-        reset();
+        mock.reset();
         machine_code(fd);
-        uint64_t calls_made = calls(loading[k]);
+        uint64_t calls_made = mock.calls(loading[k]);
         check(calls_made, "machine code: a call that is never made");
         for (uint64_t nth = 1; nth <= calls_made; nth++)
             for (size_t c = (k + nth) % step; c < WS_ARRAY_SIZE(codes); c += step)

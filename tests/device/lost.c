@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +19,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
+#include "tests/device/mocked.h"
 #include "tests/device/suite.h"
-
-static struct {
-    uint32_t (*violations)(const char **ret_first);
-    int (*fail_call)(const char *name, uint64_t nth, int code);
-    void (*reset)(void);
-    void (*hold)(bool on);
-    void (*watch)(void (*f)(const char *name, bool behind));
-} mock;
 
 /* ---- losing the GPU ---- */
 
@@ -167,21 +159,8 @@ static bool lose(int kind, unsigned nth)
 
 int main(int argc, char **argv)
 {
-    char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
-                    argc == 3 ? argv[2] : NULL};
-    static const char *const names[] = {"ws_mock_violations", "ws_mock_fail", "ws_mock_reset",
-                                        "ws_mock_hold", "ws_mock_watch"};
-    if (argc != 3 || !suite_target_parse(4, args)) {
-        fprintf(stderr, "usage: lost DRIVER NVML\n");
+    if (argc != 3 || !mocked_open(argv))
         return 2;
-    }
-    void *lib = dlopen(argv[1], RTLD_NOW), **to = (void **)(void *)&mock;
-    for (size_t k = 0; lib && k < WS_ARRAY_SIZE(names); k++)
-        to[k] = dlsym(lib, names[k]);
-    if (!lib || !mock.watch) {
-        fprintf(stderr, "lost: this is not the mock driver\n");
-        return 2;
-    }
     ws_log_set_level(WS_ERROR - 1);
     alarm(300); /* nothing may hang */
     unsigned n = 0;

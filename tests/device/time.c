@@ -8,29 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "tests/device/mocked.h"
 #include "tests/device/suite.h"
-
-static struct {
-    uint32_t (*violations)(const char **ret_first);
-    void (*hold)(bool on);
-    void (*advance)(uint64_t ns);
-    void (*watch)(void (*f)(const char *name, bool behind));
-} mock;
-
-static void check(bool ok, const char *text)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "time: %s\n", text);
-    exit(1);
-}
 
 enum { COPIES = 20 };
 #define AGE_NS  (1000 * WS_NS_PER_S)
@@ -49,22 +34,12 @@ static void on_call(const char *name, bool behind)
 int main(int argc, char **argv)
 {
     static uint8_t host[4096];
-    char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
-                    argc == 3 ? argv[2] : NULL};
-    static const char *const names[] = {"ws_mock_violations", "ws_mock_hold", "ws_mock_advance",
-                                        "ws_mock_watch"};
     struct suite s;
     const char *first = "";
-    if (argc != 3 || !suite_target_parse(4, args)) {
-        fprintf(stderr, "usage: time DRIVER NVML\n");
+    if (argc != 3 || !mocked_open(argv))
         return 2;
-    }
-    void *lib = dlopen(argv[1], RTLD_NOW), **to = (void **)(void *)&mock;
-    for (size_t k = 0; lib && k < WS_ARRAY_SIZE(names); k++)
-        to[k] = dlsym(lib, names[k]);
-    check(lib && mock.watch, "this is not the mock driver");
     alarm(100); /* nothing may hang */
-    check(!suite_begin(&s), "the device can't be opened");
+    mocked_check(!suite_begin(&s), "the device can't be opened");
     struct suite_op runs = suite_launch(&s, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
     uint64_t va = suite_alloc(&s, 0, sizeof(host)), from = ws_device_now_ns(s.device);
     mock.hold(true);
@@ -79,18 +54,18 @@ int main(int argc, char **argv)
                                     .copy = {.dst_va = va, .src_host = host, .bytes = 4096}}};
         suite_run(&s, &o, WS_DEV_OK);
         n_coarse += (o.op.end_ns - o.op.start_ns) % STEP_NS == 0;
-        check(o.op.start_ns >= from && o.op.end_ns <= ws_device_now_ns(s.device),
-              "an operation was not between its submission and now");
+        mocked_check(o.op.start_ns >= from && o.op.end_ns <= ws_device_now_ns(s.device),
+                     "an operation was not between its submission and now");
     }
-    check(n_coarse < COPIES / 2, "the times of operations have steps of 62 us");
+    mocked_check(n_coarse < COPIES / 2, "the times of operations have steps of 62 us");
     for (int ms = 0; ms < 5000 && n_references < 2; ms += 10)
         usleep(10000);
-    check(n_references >= 2, "the reference was not renewed while a kernel ran");
+    mocked_check(n_references >= 2, "the reference was not renewed while a kernel ran");
     mock.watch(NULL);
     mock.hold(false);
     suite_wait(&runs);
     suite_end(&s);
-    check(!mock.violations(&first), first);
+    mocked_check(!mock.violations(&first), first);
     printf("times are fine on a GPU that is never idle\n");
     return 0;
 }

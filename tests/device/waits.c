@@ -9,21 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
+#include "tests/device/mocked.h"
 #include "tests/device/suite.h"
-
-static struct {
-    uint32_t (*violations)(const char **ret_first);
-    void (*hold)(bool on);
-    void (*watch)(void (*f)(const char *name, bool behind));
-} mock;
 
 /* Calls that, as NVIDIA's documentation has it, may wait until the GPU has nothing to do. */
 static const char *const may_wait[] = {
@@ -43,14 +35,6 @@ static void on_call(const char *name, bool behind)
             snprintf(first_wrong, sizeof(first_wrong), "%s", name);
 }
 
-static void check(bool ok, const char *text)
-{
-    if (ok)
-        return;
-    fprintf(stderr, "waits: %s\n", text);
-    exit(1);
-}
-
 static void begin(const char *const *names, size_t n)
 {
     wrong = names;
@@ -64,7 +48,7 @@ static void end(const char *what)
     char text[160];
     mock.watch(NULL);
     snprintf(text, sizeof(text), "%s: %s was called while a kernel ran", what, first_wrong);
-    check(!n_wrong, text);
+    mocked_check(!n_wrong, text);
 }
 
 enum { RANGES = 2000, LAUNCHES = 20 };
@@ -90,15 +74,15 @@ static void submitting(struct suite *s)
     suite_put(s, 1, va, host, 4096);
     suite_put(s, 1, va, host, sizeof(host));
     suite_get(s, 1, host, va, 4096);
-    check(!runs.done, "the first kernel was not held");
+    mocked_check(!runs.done, "the first kernel was not held");
     end("submitting");
     mock.hold(false);
     for (int k = 0; k < LAUNCHES; k++) {
         suite_wait(&o[k]);
-        check(!o[k].op.error, o[k].op.text);
+        mocked_check(!o[k].op.error, o[k].op.text);
     }
     suite_wait(&stops);
-    check(stops.op.error == WS_DEV_E_TRAP, "a trap is not reported");
+    mocked_check(stops.op.error == WS_DEV_E_TRAP, "a trap is not reported");
     suite_wait(&runs);
 }
 
@@ -115,16 +99,16 @@ static void variables(struct suite *s)
     struct ws_dinstance *i = NULL;
     uint64_t va = suite_alloc(s, 0, 80000);
     uint32_t got[3] = {0};
-    check(!ws_ptx_parse(&ptx, text, strlen(text), "v.ptx", NULL) &&
-              !ws_device_module_load(s->device, ptx, &m, NULL),
-          "the module is not loaded");
+    mocked_check(!ws_ptx_parse(&ptx, text, strlen(text), "v.ptx", NULL) &&
+                     !ws_device_module_load(s->device, ptx, &m, NULL),
+                 "the module is not loaded");
     mock.hold(true);
     suite_submit(s, &runs);
     begin(may_wait, WS_ARRAY_SIZE(may_wait));
-    check(!ws_device_instance_new(s->device, m, s->space[0], &va, &i), "no instance");
+    mocked_check(!ws_device_instance_new(s->device, m, s->space[0], &va, &i), "no instance");
     suite_get(s, 0, got, va, sizeof(got));
     end("variables");
-    check(got[0] == 7 && got[1] == 8 && !got[2], "wrong initial values");
+    mocked_check(got[0] == 7 && got[1] == 8 && !got[2], "wrong initial values");
     mock.hold(false);
     suite_wait(&runs);
     ws_device_instance_free(s->device, i);
@@ -144,10 +128,10 @@ static void allocating(struct suite *s)
     uint64_t large = suite_alloc(s, 0, BYTES), small = suite_alloc(s, 0, 4096);
     memset(host, 1, sizeof(host));
     suite_get(s, 0, host, large, BYTES);
-    check(!memcmp(host, want, BYTES), "memory was not cleared");
+    mocked_check(!memcmp(host, want, BYTES), "memory was not cleared");
     suite_get(s, 0, host, small, 4096);
-    check(!memcmp(host, want, 4096), "memory was not cleared");
-    check(!runs.done, "the kernel was not held");
+    mocked_check(!memcmp(host, want, 4096), "memory was not cleared");
+    mocked_check(!runs.done, "the kernel was not held");
     end("allocating");
     mock.hold(false);
     suite_wait(&runs);
@@ -164,46 +148,37 @@ static void stopping(struct suite *s)
     mock.hold(true);
     begin(copies, WS_ARRAY_SIZE(copies));
     suite_submit(s, &runs);
-    check(suite_preempt(s, &runs) == 0, "a launch cannot be stopped");
+    mocked_check(suite_preempt(s, &runs) == 0, "a launch cannot be stopped");
     end("stopping");
     mock.hold(false);
     suite_wait(&runs);
-    check(!runs.op.error, runs.op.text);
+    mocked_check(!runs.op.error, runs.op.text);
     if (runs.op.preempted) {
         runs.op.preempted = false;
         suite_run(s, &runs, WS_DEV_OK);
     }
     uint32_t n = 0;
     suite_get(s, 0, &n, s->vars[0][0], sizeof(n));
-    check(n == 2 * 40 * 32, "blocks were not run once each");
+    mocked_check(n == 2 * 40 * 32, "blocks were not run once each");
 }
 
 int main(int argc, char **argv)
 {
-    char *args[] = {argv[0], (char *)"cuda", argc == 3 ? argv[1] : NULL,
-                    argc == 3 ? argv[2] : NULL};
-    static const char *const names[] = {"ws_mock_violations", "ws_mock_hold", "ws_mock_watch"};
     struct suite s;
     const char *first = "";
-    if (argc != 3 || !suite_target_parse(4, args)) {
-        fprintf(stderr, "usage: waits DRIVER NVML\n");
+    if (argc != 3 || !mocked_open(argv))
         return 2;
-    }
-    void *lib = dlopen(argv[1], RTLD_NOW), **to = (void **)(void *)&mock;
-    for (size_t k = 0; lib && k < WS_ARRAY_SIZE(names); k++)
-        to[k] = dlsym(lib, names[k]);
-    check(lib && mock.watch, "this is not the mock driver");
     alarm(100); /* nothing may hang */
-    check(!suite_begin(&s), "the device can't be opened");
+    mocked_check(!suite_begin(&s), "the device can't be opened");
     submitting(&s);
     allocating(&s);
     variables(&s);
     suite_end(&s);
     suite_target.options.preemptible = true;
-    check(!suite_begin(&s), "the device can't be opened");
+    mocked_check(!suite_begin(&s), "the device can't be opened");
     stopping(&s);
     suite_end(&s);
-    check(!mock.violations(&first), first);
+    mocked_check(!mock.violations(&first), first);
     printf("no call that may wait for the GPU while a kernel runs\n");
     return 0;
 }
