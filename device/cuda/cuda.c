@@ -272,6 +272,8 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
     pthread_mutex_init(&d->memory_lock, NULL);
     pthread_mutex_init(&d->registered_lock, NULL);
     pthread_mutex_init(&d->spare_lock, NULL);
+    pthread_mutex_init(&d->clearing_lock, NULL);
+    pthread_cond_init(&d->cleared, NULL);
     pthread_mutex_init(&d->stock_lock, NULL);
     pthread_mutex_init(&d->run_lock, NULL);
     pthread_mutex_init(&d->energy_lock, NULL);

@@ -59,7 +59,9 @@ struct ws_cuda {
     bool maps_host;
     struct ws_cuda_keep keep;
     ws_cu_stream memory_stream;
-    _Atomic uint32_t n_clearing;       /* memory is being filled: ws_cuda_clear() */
+    _Atomic uint32_t n_clearing;   /* memory is being filled: ws_cuda_clear() */
+    pthread_mutex_t clearing_lock; /* n_clearing becomes less under it; innermost */
+    pthread_cond_t cleared;
     const void *zeros;                 /* pinned, WS_CUDA_ZEROS_BYTES */
     pthread_mutex_t registered_lock;   /* innermost */
     struct ws_cuda_region *registered; /* list */

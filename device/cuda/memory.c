@@ -32,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -355,7 +354,10 @@ ws_cu_result ws_cuda_clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
         r = WS_CU(d, cuMemsetD8Async, va, 0, bytes, d->memory_stream);
         r = r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
     }
+    pthread_mutex_lock(&d->clearing_lock);
     d->n_clearing--;
+    pthread_cond_broadcast(&d->cleared);
+    pthread_mutex_unlock(&d->clearing_lock);
     if (idle)
         return r;
     r = copy_zeros(d, va, bytes);
@@ -365,8 +367,12 @@ ws_cu_result ws_cuda_clear(struct ws_cuda *d, uint64_t va, uint64_t bytes)
 
 bool ws_cuda_awaits_clearing(struct ws_cuda *d, bool may_block)
 {
-    while (may_block && d->n_clearing)
-        usleep(100);
+    if (may_block && d->n_clearing) {
+        pthread_mutex_lock(&d->clearing_lock);
+        while (d->n_clearing)
+            pthread_cond_wait(&d->cleared, &d->clearing_lock);
+        pthread_mutex_unlock(&d->clearing_lock);
+    }
     return d->n_clearing;
 }
 
