@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sets of SMs for kernels that cannot be rewritten to look on which SM they run: green contexts, in
- * the driver's granularity.
+/* Sets of SMs that the GPU itself keeps a launch to: green contexts, in the driver's granularity.
  *
  * The GPU's SMs are split once into groups of the smallest size; the SMs that are left over are a
  * group, too. Every green context is made of groups of that one split, since the results of
  * different splits overlap. The interface does not tell which SMs a group has. So a small kernel
- * reads %smid in each group before the first use. A group in which that fails is not used. If what
- * was read disagrees with the groups' sizes, or two groups share an SM, no green context is used. A
- * launch with a set of SMs gets the groups that lie entirely in the set; if there is none, it gets
- * the whole GPU.
+ * reads %smid in each group when the device is opened. A group in which that fails is not used. If
+ * what was read disagrees with the groups' sizes, or two groups share an SM, no green context is
+ * used. A launch with a set of SMs gets the groups that lie entirely in the set; if there is none,
+ * it gets the whole GPU.
+ *
+ * A launch that goes by tickets needs no green context. But where whole groups make up exactly its
+ * set, it gets one: then all its blocks begin on SMs of the set, and it is launched once, not in
+ * waves.
  *
  * Contexts are kept, each with the streams that queues have made in it, until the device is closed:
- * destroying one that has a stream is an error. No green context is ever made current. All of this
- * may block, so the starter thread does it. */
+ * destroying one that has a stream is an error. No green context is ever made current. Making
+ * contexts and streams may block, so the starter thread does it; what is there already is used on
+ * any thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,22 +25,31 @@
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
 
-enum { MAX_GROUPS = WS_SM_MAX, MAX_GREEN = 64 };
+enum { MAX_GROUPS = WS_SM_MAX, MAX_GREEN = 64, MAX_ANSWERS = 32 };
 
 struct ws_cuda_green {
     struct ws_cuda_green *next;
     struct ws_sm_set sms;
     ws_cu_green context;
+    ws_cu_stream *idle; /* streams in it that no queue has */
+    size_t n_idle, cap_idle;
+};
+/* Which context a set of SMs gets. */
+struct answer {
+    struct ws_sm_set set;
+    bool exactly;                /* it was asked for all SMs of the set, no fewer */
+    struct ws_cuda_green *green; /* NULL: none */
 };
 struct ws_cuda_greens {
     pthread_mutex_t lock;
     uint32_t n_groups;
     struct ws_cu_resource *groups; /* [n_groups], of one split */
-    struct ws_sm_set *sms;         /* [n_groups]: the SMs of each, once learnt */
-    bool learnt;
-    _Atomic bool useless; /* looked at without the lock, too */
+    struct ws_sm_set *sms;         /* [n_groups]: the SMs of each */
+    bool useless;                  /* set when the device is opened */
     struct ws_cuda_green *list;
     uint32_t n;
+    struct answer answers[MAX_ANSWERS]; /* the last ones that were found, in a ring */
+    uint32_t n_answers;
 };
 
 /* Each block notes on which SM it runs, and runs for a while, so that other blocks go to other
@@ -96,52 +109,7 @@ static ws_cu_result split(struct ws_cuda *d, struct ws_cuda_greens *g, uint32_t 
     return WS_CU_SUCCESS;
 }
 
-int ws_cuda_green_open(struct ws_cuda *d)
-{
-    struct ws_cuda_greens *g = NULL;
-    uint32_t each = 0;
-    char text[64];
-    if (!has_calls(&d->cu)) {
-        ws_cuda_say(d, "green contexts", false, "the driver is older than CUDA 12.5 and has none");
-        return 0;
-    }
-    g = ws_alloc(sizeof(*g));
-    if (!g)
-        return ws_raise(-ENOMEM);
-    pthread_mutex_init(&g->lock, NULL);
-    d->greens = g;
-    ws_cu_result r = split(d, g, &each);
-    g->useless = r != WS_CU_SUCCESS;
-    if (ws_cuda_is_sticky(r))
-        return WS_CUDA_E_MISSING;
-    if (g->useless)
-        ws_cuda_say(d, "green contexts", false, "the driver cannot split the SMs: %s",
-                    ws_cu_result_name(r, text, sizeof(text)));
-    else
-        ws_cuda_say(d, "green contexts", true,
-                    "for kernels that cannot be rewritten: %u groups of %u SMs%s", g->n_groups,
-                    each, g->groups[g->n_groups - 1].sm.count != each ? ", except the last" : "");
-    return 0;
-}
-
-void ws_cuda_green_close(struct ws_cuda *d)
-{
-    struct ws_cuda_greens *g = d->greens;
-    if (!g)
-        return;
-    for (struct ws_cuda_green *x = g->list, *next; x; x = next) {
-        next = x->next;
-        (void)d->cu.cuGreenCtxDestroy(x->context);
-        free(x);
-    }
-    pthread_mutex_destroy(&g->lock);
-    free(g->groups);
-    free(g->sms);
-    free(g);
-    d->greens = NULL;
-}
-
-/* ---- which SMs the groups have. g->lock held from here on ---- */
+/* ---- which SMs the groups have ---- */
 
 static ws_cu_result context_new(struct ws_cuda *d, struct ws_cu_resource *groups, uint32_t n,
                                 ws_cu_green *ret)
@@ -233,7 +201,6 @@ static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
         (void)WS_CU(d, cuMemFree, va);
     if (m)
         (void)WS_CU(d, cuModuleUnload, m);
-    g->learnt = true;
     g->useless = r != WS_CU_SUCCESS || !plausible(d, g);
     if (g->useless)
         ws_log(WS_WARN, "cuda: gpu=%u green contexts are not used: %s", d->base.index,
@@ -241,7 +208,7 @@ static void learn(struct ws_cuda *d, struct ws_cuda_greens *g)
                                   : "%smid disagrees with their SMs");
 }
 
-/* ---- using them ---- */
+/* ---- using them. g->lock held ---- */
 
 /* The groups that lie entirely in @set. @ret: [n_groups]. Return: how many. */
 static uint32_t choose(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
@@ -270,15 +237,17 @@ static struct ws_cuda_green *find(const struct ws_cuda_greens *g, const struct w
     return x;
 }
 
-static struct ws_cuda_green *green_of(struct ws_cuda *d, const struct ws_sm_set *set)
+/* The context of the groups that lie in @set, made if it is not there. @exactly: they must make up
+ * all of it. Return: NULL: there is none. */
+static struct ws_cuda_green *context_for(struct ws_cuda *d, const struct ws_sm_set *set,
+                                         bool exactly)
 {
     struct ws_cuda_greens *g = d->greens;
     struct ws_sm_set sms;
-    if (!g->learnt && !g->useless)
-        learn(d, g);
-    struct ws_cu_resource *groups =
-        g->useless ? NULL : ws_alloc_array(g->n_groups, sizeof(*groups));
+    struct ws_cu_resource *groups = ws_alloc_array(g->n_groups, sizeof(*groups));
     uint32_t n = groups ? choose(g, set, groups, &sms) : 0;
+    if (n && exactly && sms.n != set->n)
+        n = 0;
     struct ws_cuda_green *x = n ? find(g, &sms) : NULL;
     if (n && !x && g->n < MAX_GREEN && (x = ws_alloc(sizeof(*x)))) {
         x->sms = sms;
@@ -295,37 +264,135 @@ static struct ws_cuda_green *green_of(struct ws_cuda *d, const struct ws_sm_set 
     return x;
 }
 
-uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
-                             const struct ws_sm_set *set)
+/* What was answered to the same question; NULL: it was not asked lately. */
+static const struct answer *known(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
+                                  bool exactly)
 {
-    struct ws_cuda_greens *g = d->greens;
-    if (!g)
-        return 0;
-    pthread_mutex_lock(&g->lock);
-    struct ws_cuda_green *x = green_of(d, set);
-    if (x && q->green_of != x) {
-        ws_cuda_green_leave(q);
-        if (q->green) /* it is empty: nothing runs in the queue */
-            (void)WS_CU(d, cuStreamDestroy, q->green);
-        q->green = NULL;
-        q->green_of = NULL;
-        if (WS_CU(d, cuGreenCtxStreamCreate, &q->green, x->context, WS_CU_STREAM_NON_BLOCKING, 0) ==
-            WS_CU_SUCCESS)
-            q->green_of = x;
+    for (uint32_t k = 0; k < WS_MIN(g->n_answers, (uint32_t)MAX_ANSWERS); k++) {
+        const struct answer *a = &g->answers[k];
+        if (a->exactly == exactly && !memcmp(a->set.bits, set->bits, sizeof(set->bits)))
+            return a;
     }
-    uint32_t n = x && q->green_of == x ? x->sms.n : 0;
-    if (n)
-        q->stream = q->green;
-    pthread_mutex_unlock(&g->lock);
-    return n;
+    return NULL;
 }
 
-bool ws_cuda_green_may(const struct ws_cuda *d)
+static const struct answer *ask(struct ws_cuda *d, const struct ws_sm_set *set, bool exactly)
 {
-    return d->greens && !d->greens->useless;
+    struct ws_cuda_greens *g = d->greens;
+    struct answer *a = &g->answers[g->n_answers++ % MAX_ANSWERS];
+    *a = (struct answer){*set, exactly, context_for(d, set, exactly)};
+    return a;
+}
+
+/* Gives the queue's stream back to its context: to destroy it, the driver might wait for the GPU.
+ * Nothing runs in the queue. */
+static void give_stream(struct ws_cuda *d, struct ws_cuda_queue *q)
+{
+    struct ws_cuda_green *x = q->green_of;
+    ws_cuda_green_leave(q);
+    if (x && !ws_grow((void **)&x->idle, &x->cap_idle, x->n_idle + 1, sizeof(*x->idle)))
+        x->idle[x->n_idle++] = q->green;
+    else if (q->green)
+        (void)WS_CU(d, cuStreamDestroy, q->green);
+    q->green = NULL;
+    q->green_of = NULL;
+}
+
+/* The queue gets a stream in @x, if there is one or can be made. */
+static void take_stream(struct ws_cuda *d, struct ws_cuda_queue *q, struct ws_cuda_green *x)
+{
+    give_stream(d, q);
+    if (x->n_idle)
+        q->green = x->idle[--x->n_idle];
+    else if (WS_CU(d, cuGreenCtxStreamCreate, &q->green, x->context, WS_CU_STREAM_NON_BLOCKING,
+                   0) != WS_CU_SUCCESS)
+        return;
+    q->green_of = x;
+}
+
+bool ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q, const struct ws_sm_set *set,
+                         bool exactly, bool may_block, uint32_t *ret_n)
+{
+    struct ws_cuda_greens *g = d->greens;
+    *ret_n = 0;
+    if (!g || g->useless)
+        return true;
+    /* Whoever has the lock may be making a context. */
+    if (may_block)
+        pthread_mutex_lock(&g->lock);
+    else if (pthread_mutex_trylock(&g->lock))
+        return false;
+    const struct answer *a = known(g, set, exactly);
+    if (!a && may_block)
+        a = ask(d, set, exactly);
+    struct ws_cuda_green *x = a ? a->green : NULL;
+    if (x && q->green_of != x && (may_block || x->n_idle))
+        take_stream(d, q, x);
+    if (x && q->green_of == x) {
+        q->stream = q->green;
+        *ret_n = x->sms.n;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return may_block || (a && (!x || *ret_n));
 }
 
 void ws_cuda_green_leave(struct ws_cuda_queue *q)
 {
     q->stream = q->plain;
+}
+
+/* ---- opening and closing ---- */
+
+int ws_cuda_green_open(struct ws_cuda *d)
+{
+    struct ws_cuda_greens *g = NULL;
+    uint32_t each = 0;
+    char text[64];
+    if (!has_calls(&d->cu)) {
+        ws_cuda_say(d, "green contexts", false, "the driver is older than CUDA 12.5 and has none");
+        return 0;
+    }
+    g = ws_alloc(sizeof(*g));
+    if (!g)
+        return ws_raise(-ENOMEM);
+    pthread_mutex_init(&g->lock, NULL);
+    d->greens = g;
+    ws_cu_result r = split(d, g, &each);
+    g->useless = r != WS_CU_SUCCESS;
+    if (ws_cuda_is_sticky(r))
+        return WS_CUDA_E_MISSING;
+    if (g->useless)
+        ws_cuda_say(d, "green contexts", false, "the driver cannot split the SMs: %s",
+                    ws_cu_result_name(r, text, sizeof(text)));
+    else
+        learn(d, g);
+    if (d->lost)
+        return WS_CUDA_E_MISSING;
+    if (r == WS_CU_SUCCESS && g->useless)
+        ws_cuda_say(d, "green contexts", false, "it cannot be seen which SMs they have");
+    else if (r == WS_CU_SUCCESS)
+        ws_cuda_say(d, "green contexts", true, "for sets of whole groups: %u groups of %u SMs%s",
+                    g->n_groups, each,
+                    g->groups[g->n_groups - 1].sm.count != each ? ", except the last" : "");
+    return 0;
+}
+
+void ws_cuda_green_close(struct ws_cuda *d)
+{
+    struct ws_cuda_greens *g = d->greens;
+    if (!g)
+        return;
+    for (struct ws_cuda_green *x = g->list, *next; x; x = next) {
+        next = x->next;
+        for (size_t k = 0; k < x->n_idle; k++)
+            (void)d->cu.cuStreamDestroy(x->idle[k]);
+        free(x->idle);
+        (void)d->cu.cuGreenCtxDestroy(x->context);
+        free(x);
+    }
+    pthread_mutex_destroy(&g->lock);
+    free(g->groups);
+    free(g->sms);
+    free(g);
+    d->greens = NULL;
 }

@@ -6,8 +6,9 @@
  * runs and whether it is to stop, and takes its number from a counter in the queue's control line.
  * Blocks on SMs outside the set end at once and so use up part of the grid. The blocks that are
  * left are launched again, with the same counter, until it has passed the last block
- * (ws_cuda_launch_again()). A kernel without such a form gets a green context, or all SMs, which is
- * logged once. */
+ * (ws_cuda_launch_again()). Where a green context has exactly the set, the launch runs there, and no
+ * block ends in vain. A kernel without such a form gets a green context, or all SMs, which is logged
+ * once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,9 +249,10 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     return e;
 }
 
-/* @fit: blocks that an SM holds. */
+/* @fit: blocks that an SM holds. @n_sms: of the queue's stream. @kept: to the set by its mask. */
 static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *r,
-                                         struct ws_cuda_image *i, uint32_t fit, bool kept)
+                                         struct ws_cuda_image *i, uint32_t fit, uint32_t n_sms,
+                                         bool kept)
 {
     struct ws_op *op = r->op;
     struct ws_cuda_queue *q = r->queue;
@@ -273,8 +275,8 @@ static enum ws_cuda_start launch_tickets(struct ws_cuda *d, struct ws_cuda_run *
     /* it succeeds, since fits() has tried it */
     (void)ws_ptx_shape_set(&r->ctl.grid, op->launch.grid);
     r->loops = i->kinds[k] == WS_REWRITE_PERSISTENT;
-    r->workers = fit * d->base.spec.n_sms;
-    r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : d->base.spec.n_sms);
+    r->workers = fit * n_sms;
+    r->n_sms = WS_MIN(r->ctl.grid.total, kept ? op->launch.sms.n : n_sms);
     if (e == WS_CU_SUCCESS)
         e = prepare_params(d, r, i, &r->ctl);
     if (e == WS_CU_SUCCESS)
@@ -342,11 +344,13 @@ static bool find_image(const struct ws_op *op, unsigned form, bool may_block,
 /* A set of SMs for a kernel that cannot look on which SM it runs: by a green context, or not at
  * all. */
 static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
-                                       struct ws_cuda_image *i)
+                                       struct ws_cuda_image *i, bool may_block)
 {
     const struct ws_op *op = r->op;
     const uint32_t *g = op->launch.grid;
-    uint32_t n = ws_cuda_green_enter(d, r->queue, &op->launch.sms);
+    uint32_t n;
+    if (!ws_cuda_green_enter(d, r->queue, &op->launch.sms, false, may_block, &n))
+        return WS_CUDA_BLOCKS;
     if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
         (uint64_t)g[0] * g[1] * g[2] >
             (uint64_t)blocks_per_sm(d, op, i->functions[op->launch.kernel]) * n) {
@@ -401,9 +405,11 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     if (kept || op->launch.progress || d->options.preemptible) {
         if (!find_image(op, WS_CUDA_TICKETS, may_block, &i))
             return WS_CUDA_COMPILES;
-        uint32_t fit = fits(d, op, i);
+        uint32_t fit = fits(d, op, i), n = 0;
+        if (fit && kept && !ws_cuda_green_enter(d, r->queue, &op->launch.sms, true, may_block, &n))
+            return WS_CUDA_BLOCKS;
         if (fit)
-            return launch_tickets(d, r, i, fit, kept);
+            return launch_tickets(d, r, i, fit, n ? n : d->base.spec.n_sms, kept && !n);
     }
     if (op->launch.progress && ws_progress_part(op->launch.progress) > 0) {
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "%s: it has no form that can be resumed",
@@ -412,13 +418,11 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     }
     if (!find_image(op, 0, may_block, &i))
         return WS_CUDA_COMPILES;
-    if (!may_block && kept && ws_cuda_green_may(d))
-        return WS_CUDA_BLOCKS;
     if (!i) {
         ws_check_fail(op, WS_DEV_E_NO_MEMORY,
                       "%s: the driver did not compile it for the addresses of its variables",
                       info_of(op)->name);
         return WS_CUDA_DONE;
     }
-    return kept ? launch_green(d, r, i) : launch_whole(d, r, i, d->base.spec.n_sms);
+    return kept ? launch_green(d, r, i, may_block) : launch_whole(d, r, i, d->base.spec.n_sms);
 }

@@ -102,7 +102,7 @@ struct ws_cuda_run {
     uint32_t workers;     /* blocks that the GPU holds at once */
     uint32_t n_sms;       /* SMs that it may use */
     bool rewritten, fenced;
-    bool kept;          /* to a set of SMs; then its blocks may need several launches */
+    bool kept;          /* to a set of SMs by its mask; then its blocks may need several launches */
     bool reads_ticket;  /* after it was stopped */
     bool untouched;     /* the context was lost before it began */
     uint64_t box_bytes; /* of the queue's box; 0: it has none */
@@ -196,11 +196,11 @@ void ws_cuda_lib_free(struct ws_cuda *d, struct ws_cuda_queue *q);
 /* ---- green.c ---- */
 int ws_cuda_green_open(struct ws_cuda *d);
 void ws_cuda_green_close(struct ws_cuda *d); /* after all queues were freed */
-bool ws_cuda_green_may(const struct ws_cuda *d);
-/* The queue's stream becomes one in a green context of SMs in @set; may block. Return: how many SMs
- * that context has; 0: there is none, and the stream is as it was. */
-uint32_t ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q,
-                             const struct ws_sm_set *set);
+/* The queue's stream becomes one in a green context of SMs in @set. @exactly: only if the context
+ * has all of them. *ret_n: how many SMs it has; 0: there is none, and the stream is as it was.
+ * Return: false: a context or a stream has to be made, and @may_block is false. */
+bool ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q, const struct ws_sm_set *set,
+                         bool exactly, bool may_block, uint32_t *ret_n);
 /* The queue's stream is the plain one again. Nothing runs in the queue. */
 void ws_cuda_green_leave(struct ws_cuda_queue *q);
 

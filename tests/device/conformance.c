@@ -576,6 +576,28 @@ static void test_dynamic_shared_memory(void **state)
     suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
 }
 
+/* What a launch may have of shared memory is allowed when its code is loaded: launches that allowed
+ * what they need could take it from each other. */
+static void test_shared_memory_is_allowed_once(void **state)
+{
+    enum { N = 256 };
+    uint64_t (*calls)(const char *);
+    void *f = suite_target.worker ? NULL : suite_mock("ws_mock_calls");
+    memcpy(&calls, &f, sizeof(f));
+    if (!f)
+        skip();
+    uint32_t most = S.device->spec.shared_bytes_per_block_optin;
+    const uint32_t sizes[] = {most, 4096, most / 2, most};
+    uint64_t p = suite_alloc(&S, 0, N * 4), before = 0;
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
+        struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p, 0, 0, 0);
+        o.op.launch.shared_bytes = sizes[k];
+        suite_run(&S, &o, WS_DEV_OK);
+        before = k ? before : calls("cuFuncSetAttribute");
+    }
+    assert_int_equal(calls("cuFuncSetAttribute"), before);
+}
+
 static void test_cooperative_grid(void **state)
 {
     struct ws_occupancy fit;
@@ -665,6 +687,25 @@ static void test_sm_sets(void **state)
     check_ids(g, b, &last);
 }
 
+/* A set of whole groups is held by a green context, so all blocks are launched at once. */
+static void test_sm_sets_of_whole_groups(void **state)
+{
+    static const unsigned group[4] = {0, 1, 4, 5}; /* the mock driver's */
+    struct ws_sm_set set = {0};
+    uint64_t (*calls)(const char *);
+    void *p = suite_target.worker ? NULL : suite_mock("ws_mock_calls");
+    memcpy(&calls, &p, sizeof(p));
+    if (!p)
+        skip();
+    for (unsigned k = 0; k < 4; k++)
+        ws_sm_set_add(&set, group[k]);
+    for (int k = 0; k < 2; k++) {
+        uint64_t before = calls("cuLaunchKernelEx");
+        check_sms(&set, 1000);
+        assert_int_equal(calls("cuLaunchKernelEx"), before + 1);
+    }
+}
+
 /* A kernel that isn't rewritten keeps to a set in as far as green contexts can: whole groups of
  * it. */
 static void test_sm_sets_of_cooperative_launches(void **state)
@@ -721,18 +762,21 @@ static void test_stack(void **state)
     suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
 }
 
-/* A group of SMs of which the driver makes no context costs only that group. */
+/* A group of SMs of which the driver makes no context when the device is opened costs only that
+ * group. */
 static void test_a_green_context_that_fails(void **state)
 {
     uint32_t v[4];
     static const unsigned second[4] = {2, 3, 6, 7}; /* the mock driver's group */
-    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
     int (*fail_call)(const char *, uint64_t, int);
     void *p = suite_target.worker ? NULL : suite_mock("ws_mock_fail");
     memcpy(&fail_call, &p, sizeof(p));
     if (!p)
         skip();
+    suite_end(&S);
     fail_call("cuGreenCtxCreate", 1, 2 /* OUT_OF_MEMORY */);
+    assert_int_equal(suite_begin(&S), 0);
+    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
     struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 64, where, times, 0, 0);
     o.op.launch.flags = WS_LAUNCH_COOPERATIVE;
     for (unsigned k = 0; k < 4; k++)
@@ -1422,9 +1466,11 @@ int main(int argc, char **argv)
         T(test_clients_have_their_own_variables),
         T(test_grids_of_three_dimensions),
         T(test_dynamic_shared_memory),
+        T(test_shared_memory_is_allowed_once),
         T(test_cooperative_grid),
         T(test_launches_that_are_refused),
         T(test_sm_sets),
+        T(test_sm_sets_of_whole_groups),
         T(test_sm_sets_of_cooperative_launches),
         T(test_a_green_context_that_fails),
         T(test_stack),
