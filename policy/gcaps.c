@@ -160,7 +160,7 @@ static int decide_gpu(const struct gcaps *p, const struct ws_policy_snapshot *s,
         if (!d)
             return -ENOMEM;
         d->at = s->now;
-        ws_policy_explain(s, d, "task %d (priority %d) leaves the run list: task %d (%d) is open",
+        ws_policy_explain(s, d, "task %d (priority %d) leaves the run list: {task %d (%d)} is open",
                           id_of(s, j), priority_of(s, j), id_of(s, first), priority_of(s, first));
     }
     for (int j = 0; j < s->n_jobs; j++) {
@@ -182,7 +182,7 @@ static int decide_gpu(const struct gcaps *p, const struct ws_policy_snapshot *s,
             struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_WAIT, j, gpu);
             if (!d)
                 return -ENOMEM;
-            ws_policy_explain(s, d, "task %d (priority %d) waits: task %d (%d) %s", id_of(s, j),
+            ws_policy_explain(s, d, "task %d (priority %d) waits: {task %d (%d)} %s", id_of(s, j),
                               priority_of(s, j), id_of(s, first), priority_of(s, first),
                               priority_of(s, first) > priority_of(s, j) ? "is higher"
                                                                         : "was first");

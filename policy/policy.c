@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/macros.h"
 #include "policy/policy.h"
 
 #define WS_POLICY(symbol) extern const struct ws_policy_ops ws_policy_##symbol;
@@ -70,6 +71,25 @@ void ws_policy_explain(const struct ws_policy_snapshot *snap, struct ws_policy_d
     va_start(ap, fmt);
     vsnprintf(p->why, sizeof(p->why), fmt, ap);
     va_end(ap);
+    if (!snap->mark_others)
+        ws_policy_unmark(p->why, false);
+}
+
+void ws_policy_unmark(char *why, bool hide)
+{
+    char out[WS_POLICY_WHY];
+    size_t n = 0;
+    bool inside = false;
+    for (const char *c = why; *c && n + 1 < sizeof(out); c++) {
+        if (*c == '{' && hide)
+            n += (size_t)snprintf(out + n, sizeof(out) - n, "another job");
+        else if (*c != '{' && *c != '}' && !(inside && hide))
+            out[n++] = *c;
+        inside = *c == '{' || (inside && *c != '}');
+        n = WS_MIN(n, sizeof(out) - 1);
+    }
+    out[n] = 0;
+    memcpy(why, out, n + 1);
 }
 
 const char *ws_decision_name(enum ws_decision_kind kind)

@@ -158,7 +158,8 @@ struct ws_policy_snapshot {
     const struct ws_policy_gpu_state *gpus; /* [system->n_gpus] */
     const struct ws_policy_job *jobs;       /* all that are released and not finished, by seq */
     int n_jobs;
-    bool explain; /* the caller wants ws_policy_decision.why */
+    bool explain;     /* the caller wants ws_policy_decision.why */
+    bool mark_others; /* …in which braces stand around what tells of another job */
 };
 
 enum ws_policy_event_kind {
@@ -223,9 +224,13 @@ struct ws_policy_decisions {
 struct ws_policy_decision *ws_policy_decide(struct ws_policy_decisions *d,
                                             enum ws_decision_kind kind, int job, int gpu);
 void ws_policy_decisions_deinit(struct ws_policy_decisions *d);
-/* Writes @p->why if @snap wants explanations; cut where it is too long. */
+/* Writes @p->why if @snap wants explanations; cut where it is too long. What @fmt tells of a job
+ * that is not @p's stands in braces, as in "waits: {task 4 (priority 7)} is higher". They are
+ * taken out unless snap->mark_others. */
 void ws_policy_explain(const struct ws_policy_snapshot *snap, struct ws_policy_decision *p,
                        const char *fmt, ...) WS_PRINTF(3, 4);
+/* Takes the braces out of @why; with @hide, puts "another job" in the place of what they hold. */
+void ws_policy_unmark(char *why, bool hide);
 /* "start", "fuse", … */
 const char *ws_decision_name(enum ws_decision_kind kind);
 

@@ -97,11 +97,11 @@ static int wait(const struct ws_policy_snapshot *s, int job, int gpu, int behind
     const struct ws_policy_task *tasks = s->system->tasks;
     int id = tasks[s->jobs[job].task].id, before = tasks[s->jobs[behind].task].id;
     if (!is_kernel(&s->jobs[job]))
-        ws_policy_explain(s, d, "copy of task %d waits behind that of task %d", id, before);
+        ws_policy_explain(s, d, "copy of task %d waits behind that of {task %d}", id, before);
     else
-        ws_policy_explain(s, d, "kernel of task %d shares SMs with task %d, which was first and %s",
-                          id, before,
-                          s->jobs[behind].state == WS_JOB_RUNNING ? "runs" : "waits too");
+        ws_policy_explain(s, d,
+                          "kernel of task %d shares SMs with {task %d}, which was first and %s", id,
+                          before, s->jobs[behind].state == WS_JOB_RUNNING ? "runs" : "waits too");
     return 0;
 }
 

@@ -301,7 +301,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         }
     if (e->kind == WS_EVENT_ARRIVAL && event.job < 0)
         return; /* gone before anybody was asked */
-    snap.explain = snap.n_jobs <= EXPLAIN_JOBS_MAX;
+    snap.explain = snap.mark_others = snap.n_jobs <= EXPLAIN_JOBS_MAX;
     d->decisions.n = 0;
     d->decisions.steady = false;
     d->n_asked++;

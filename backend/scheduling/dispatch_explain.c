@@ -53,8 +53,11 @@ static void moves(FILE *f, const struct ws_explained *e)
     }
 }
 
-static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained *e)
+static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained *e, bool hide)
 {
+    char why[WS_POLICY_WHY];
+    snprintf(why, sizeof(why), "%s", e->why);
+    ws_policy_unmark(why, hide);
     fprintf(f, "%12.3f ms  job %llu (%s): %s", e->at_ms, (unsigned long long)e->job, e->task,
             ws_decision_name(e->kind));
     if (e->gpu >= 0 && (uint32_t)e->gpu < d->server->n_gpus) {
@@ -68,7 +71,7 @@ static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained
         fprintf(f, ", %.3f mJ predicted", e->energy_mj);
     if (e->energy_error > 0)
         fprintf(f, ", energy of the task known to %.0f %%", 100 * e->energy_error);
-    fprintf(f, "%s%s", e->why[0] ? ": " : "", e->why);
+    fprintf(f, "%s%s", why[0] ? ": " : "", why);
     moves(f, e);
     fputc('\n', f);
 }
@@ -100,7 +103,7 @@ char *ws_dispatch_explain(struct ws_server *s, uint64_t id, const struct ws_view
     for (uint64_t i = first; i < d->n_explained; i++)
         if (d->explained[i % WS_EXPLAINED_MAX].job == id &&
             ws_viewer_sees(viewer, d->explained[i % WS_EXPLAINED_MAX].uid))
-            line(f, d, &d->explained[i % WS_EXPLAINED_MAX]);
+            line(f, d, &d->explained[i % WS_EXPLAINED_MAX], !viewer->admin);
     if (fclose(f) || !n) {
         free(text);
         return NULL;

@@ -634,6 +634,28 @@ static void test_explains(void **state)
     wss_free(w);
 }
 
+/* Why a job waits may lie in another user's job, of which its own user is told no number and no
+ * priority. */
+static void test_explains_nothing_of_others(void **state)
+{
+    (void)state;
+    const struct ws_viewer self = {.known = true, .uid = 1000};
+    struct wss *w = start(1, "gcaps", NULL);
+    join(w, 0, 3);
+    join(w, 1, 2);
+    launch(w, 0, 1);
+    launch(w, 1, 2);
+    assert_explained(w, 2, "waits: task 1 (3) is higher");
+    char *text = ws_dispatch_explain(w->server, 2, &self);
+    assert_non_null(text);
+    if (!strstr(text, "(priority 2) waits: another job is higher"))
+        fail_msg("%s", text);
+    free(text);
+    end(w, 1, 10);
+    end(w, 2, 10);
+    wss_free(w);
+}
+
 /* ---- the checker ---- */
 static void test_nonsense_is_seen(void **state)
 {
@@ -719,6 +741,7 @@ int main(void)
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
         cmocka_unit_test(test_a_cooperative_launch_has_all_sms),
         cmocka_unit_test(test_explains),
+        cmocka_unit_test(test_explains_nothing_of_others),
         cmocka_unit_test(test_nonsense_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
