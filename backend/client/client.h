@@ -40,9 +40,10 @@ struct ws_client_stats {
 struct ws_client_who { /* the program */
     uint32_t pid, uid;
     bool local;
-    bool has_cred;              /* pid is the kernel's word */
-    bool told_memory;           /* that it may have no more memory is in the log */
-    uint32_t told_refused;      /* bit per enum ws_resource: that it may have no more of it too */
+    bool has_cred; /* pid is the kernel's word */
+    /* Bit per enum ws_resource, and _WS_RESOURCE_N for its own quota of memory: that it may have no
+     * more of it is in the log. */
+    uint32_t told_refused;
     bool work_known;            /* the task is by an entry of the configuration */
     uint32_t sm_limit;          /* its launches use the first so many SMs; 0: all */
     uint64_t start_ns;          /* host clock */

@@ -49,13 +49,12 @@ Ws__Error ws_memory_take(struct ws_client *c, uint64_t bytes)
 {
     uint64_t quota = ws_memory_quota(c);
     if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
-        if (!c->who.told_memory)
+        if (ws_client_may_tell(c, _WS_RESOURCE_N))
             ws_log(WS_WARN,
                    "memory: refused client=%u pid=%u task=%s bytes=%llu used=%llu: more than its "
                    "memory_quota_bytes = %llu",
                    c->id, c->who.pid, c->work.name, (unsigned long long)bytes,
                    (unsigned long long)c->stats.memory_bytes, (unsigned long long)quota);
-        c->who.told_memory = true;
         return WS__ERROR__OUT_OF_MEMORY;
     }
     return ws_client_charge(c, WS_RESOURCE_DEVICE_BYTES, bytes);

@@ -60,13 +60,19 @@ Ws__Error ws_client_charge(struct ws_client *c, enum ws_resource r, uint64_t n)
     return WS__ERROR__OUT_OF_MEMORY;
 }
 
+bool ws_client_may_tell(struct ws_client *c, unsigned r)
+{
+    bool first = !(c->who.told_refused & 1u << r);
+    c->who.told_refused |= 1u << r;
+    return first;
+}
+
 void ws_client_tell_refused(struct ws_client *c, enum ws_resource r, uint64_t n)
 {
     char text[256];
-    if (!(c->who.told_refused & 1u << r))
+    if (ws_client_may_tell(c, r))
         ws_log(WS_WARN, "account: refused client=%u pid=%u user=%d: %s", c->id, c->who.pid,
                (int)c->who.uid, ws_account_refusal(c->who.account, r, n, text, sizeof(text)));
-    c->who.told_refused |= 1u << r;
 }
 
 void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n)

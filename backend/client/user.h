@@ -26,6 +26,9 @@ void ws_user_leave(struct ws_client *c);
 /* Charges the client's user before something is taken. Return: OK, or OUT_OF_MEMORY: nothing is
  * charged, and the log says so once for each client and resource. */
 Ws__Error ws_client_charge(struct ws_client *c, enum ws_resource r, uint64_t n);
+/* Whether it may be logged that the client may have no more of @r (enum ws_resource, or
+ * _WS_RESOURCE_N for its own quota of memory): the first time only. */
+bool ws_client_may_tell(struct ws_client *c, unsigned r);
 /* A charge of @n was refused: logs that, once for each client and resource. */
 void ws_client_tell_refused(struct ws_client *c, enum ws_resource r, uint64_t n);
 void ws_client_release(struct ws_client *c, enum ws_resource r, uint64_t n);
