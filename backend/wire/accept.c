@@ -45,6 +45,15 @@ bool ws_accept_charge(const struct ws_accept_ops *ops, struct ws_account *a)
     return false;
 }
 
+bool ws_accept_lets_go(const struct ws_account *a, const struct ws_account *has, uint64_t *most)
+{
+    uint64_t n = a ? has == a : ws_account_used(has, WS_RESOURCE_CONNECTIONS);
+    if (n <= *most)
+        return false;
+    *most = n;
+    return true;
+}
+
 /* Whose it is, as the kernel knows. */
 static struct ws_account *account_of(const struct ws_accept *l, struct ws_newly_accepted *n)
 {

@@ -43,6 +43,9 @@ int ws_accept_timeout_ms(const struct ws_accept *l);
 /* Charges @a with a connection; if it may have no more, one of it leaves room. @a: NULL, or a
  * reference that is taken on success and given back otherwise. Return: charged. */
 WS_MUST_CHECK bool ws_accept_charge(const struct ws_accept_ops *ops, struct ws_account *a);
+/* For make_room(@a), which looks at connections that may go, the oldest first: whether one of @has
+ * is to go rather than those before it. *most: 0 before the first. */
+bool ws_accept_lets_go(const struct ws_account *a, const struct ws_account *has, uint64_t *most);
 /* Whether something may be logged of connections, which anybody can provoke: once a second. */
 bool ws_accept_may_say(void);
 void ws_accept_say_refused(const struct ws_account *a, enum ws_resource r, uint64_t n);

@@ -170,11 +170,9 @@ static struct ws_connection *oldest_stranger(struct ws_door *d, const struct ws_
     uint64_t most = 0;
     ws_list_for_each (n, &d->all) {
         struct ws_connection *k = ws_list_entry(n, struct ws_connection, node);
-        uint64_t has = ws_account_used(k->account, WS_RESOURCE_CONNECTIONS);
-        if ((a && k->account != a) || (found && has <= most) || (!k->end_ns && ws_door_known(k)))
+        if ((!k->end_ns && ws_door_known(k)) || !ws_accept_lets_go(a, k->account, &most))
             continue;
         found = k;
-        most = has;
         if (a)
             break;
     }

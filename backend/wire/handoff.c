@@ -131,11 +131,9 @@ static bool make_room(void *arg, const struct ws_account *a)
     uint64_t most = 0;
     ws_list_for_each (n, &s->handoff.unbound) {
         struct ws_handoff_conn *k = ws_list_entry(n, struct ws_handoff_conn, node);
-        uint64_t has = ws_account_used(k->account, WS_RESOURCE_CONNECTIONS);
-        if (a ? k->account != a : has <= most)
+        if (!ws_accept_lets_go(a, k->account, &most))
             continue;
         found = k;
-        most = has;
         if (a)
             break;
     }
