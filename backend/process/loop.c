@@ -324,9 +324,12 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         if (finished(l, o))
             break;
         int door_ms = ws_door_timeout_ms(l->door),
-            side_ms = ws_server_handoff_timeout_ms(l->server);
+            side_ms = ws_server_handoff_timeout_ms(l->server),
+            metrics_ms = ws_metrics_timeout_ms(l->metrics);
         p[POLL_PROBE] = (struct pollfd){.fd = ws_probe_fd(&l->probe), .events = POLLIN};
-        int n = poll(p, N_POLL, ws_timeout_sooner(timeout, ws_timeout_sooner(door_ms, side_ms)));
+        int n = poll(p, N_POLL,
+                     ws_timeout_sooner(ws_timeout_sooner(timeout, metrics_ms),
+                                       ws_timeout_sooner(door_ms, side_ms)));
         if (n < 0) {
             if (errno == EINTR)
                 continue;
@@ -340,7 +343,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             ws_door_turn(l->door);
         if (p[POLL_SIDE].revents || !side_ms)
             ws_server_handoff_turn(l->server);
-        if (p[POLL_METRICS].revents)
+        if (p[POLL_METRICS].revents || !metrics_ms)
             ws_metrics_turn(l->metrics, l->server);
         watch(l);
     }
@@ -368,7 +371,7 @@ static int open_all(struct loop *l)
     if (ws_activation_end(&l->activation) && !r)
         r = WS_LOOP_E_REFUSED;
     if (!r && l->config->metrics) {
-        r = ws_metrics_open(&l->metrics, l->config->metrics);
+        r = ws_metrics_open(&l->metrics, l->server, l->config->metrics);
         if (r)
             ws_log(WS_ERROR, "loop: cannot listen at %s for metrics: %s", l->config->metrics,
                    strerror(-r));
@@ -409,8 +412,8 @@ int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint
         ws_server_say_goodbye(l->server);
         ws_probe_deinit(&l->probe);
     }
-    ws_server_free(l->server);
     ws_metrics_close(l->metrics);
+    ws_server_free(l->server);
     release_endpoints(l);
     ws_door_free(l->door);
     if (l->signal_fd >= 0)

@@ -15,7 +15,6 @@
 #include "backend/backend.h"
 
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,8 +24,10 @@
 
 #include "backend/process/metrics.h"
 
+#include "backend/process/endpoint.h"
 #include "backend/process/real.h"
 #include "backend/process/status.h"
+#include "backend/wire/accept.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/watch.h"
@@ -423,10 +424,11 @@ int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n)
 
 /* ---- HTTP ---- */
 
-enum { CONNS_MAX = 16, REQUEST_BYTES = 4096, EVENTS = 8 };
+enum { CONNS_MAX = 16, REQUEST_BYTES = 4096 };
 
 struct conn {
     int fd;
+    struct ws_account *account; /* of its address, charged with it */
     size_t n_in;
     char in[REQUEST_BYTES];
     char *out;
@@ -434,41 +436,66 @@ struct conn {
     struct ws_list node; /* oldest first */
 };
 struct ws_metrics {
-    int epoll_fd, listen_fd;
+    int epoll_fd;
+    struct ws_accept accept;
     struct ws_list conns;
     unsigned n_conns;
 };
 
-static int listen_at(const char *host, const char *port)
+static void conn_close(struct ws_metrics *m, struct conn *k)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_PASSIVE},
-                    *a;
-    int on = 1;
-    if (getaddrinfo(host, port, &hints, &a))
-        return -EINVAL;
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    int r = fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, CONNS_MAX) ? -errno : 0;
-    freeaddrinfo(a);
-    if (r && fd >= 0)
-        close(fd);
-    return r ? r : fd;
+    ws_list_remove(&k->node);
+    m->n_conns--;
+    ws_watch_close(m->epoll_fd, k->fd);
+    ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    ws_account_unref(k->account);
+    free(k->out);
+    free(k);
 }
 
-int ws_metrics_open(struct ws_metrics **ret, const char *address)
+static bool make_room(void *arg, const struct ws_account *a)
 {
-    const char *colon = strrchr(address, ':');
-    bool bracket = address[0] == '[';
-    char host[64];
-    if (!colon)
-        return -EINVAL;
-    snprintf(host, sizeof(host), "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
-    int fd = listen_at(host, colon + 1);
+    struct ws_metrics *m = arg;
+    struct conn *found = NULL;
+    uint64_t most = 0;
+    ws_list_for_each (n, &m->conns) {
+        struct conn *k = ws_list_entry(n, struct conn, node);
+        if (ws_accept_lets_go(a, k->account, &most))
+            found = k;
+    }
+    if (found)
+        conn_close(m, found);
+    return found != NULL;
+}
+
+static void enter(void *arg, const struct ws_newly_accepted *n)
+{
+    struct ws_metrics *m = arg;
+    if (m->n_conns >= CONNS_MAX)
+        (void)make_room(m, NULL);
+    struct conn *k = ws_alloc(sizeof(*k));
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = k};
+    if (!k || epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, n->fd, &e)) {
+        close(n->fd);
+        ws_account_release(n->account, WS_RESOURCE_CONNECTIONS, 1);
+        ws_account_unref(n->account);
+        free(k);
+        return;
+    }
+    k->fd = n->fd;
+    k->account = n->account;
+    m->n_conns++;
+    ws_list_append(&m->conns, &k->node);
+}
+
+int ws_metrics_open(struct ws_metrics **ret, struct ws_server *s, const char *address)
+{
+    const char *why;
+    int fd = ws_endpoint_listen_tcp(address, &why);
     if (fd < 0)
         return fd;
     struct ws_metrics *m = ws_alloc(sizeof(*m));
-    struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (!m || epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
         int r = m ? -errno : -ENOMEM;
@@ -480,18 +507,10 @@ int ws_metrics_open(struct ws_metrics **ret, const char *address)
     }
     ws_list_init(&m->conns);
     m->epoll_fd = epoll_fd;
-    m->listen_fd = fd;
+    ws_accept_init(&m->accept, fd, false,
+                   &(struct ws_accept_ops){m, s->accounts, enter, make_room});
     *ret = m;
     return 0;
-}
-
-static void conn_close(struct ws_metrics *m, struct conn *k)
-{
-    ws_list_remove(&k->node);
-    m->n_conns--;
-    ws_watch_close(m->epoll_fd, k->fd);
-    free(k->out);
-    free(k);
 }
 
 void ws_metrics_close(struct ws_metrics *m)
@@ -500,7 +519,7 @@ void ws_metrics_close(struct ws_metrics *m)
         return;
     while (!ws_list_empty(&m->conns))
         conn_close(m, ws_list_entry(m->conns.next, struct conn, node));
-    close(m->listen_fd);
+    ws_accept_deinit(&m->accept);
     close(m->epoll_fd);
     free(m);
 }
@@ -508,27 +527,6 @@ void ws_metrics_close(struct ws_metrics *m)
 int ws_metrics_fd(const struct ws_metrics *m)
 {
     return m ? m->epoll_fd : -1;
-}
-
-static void accept_all(struct ws_metrics *m)
-{
-    for (;;) {
-        int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            return;
-        if (m->n_conns >= CONNS_MAX)
-            conn_close(m, ws_list_entry(m->conns.next, struct conn, node));
-        struct conn *k = ws_alloc(sizeof(*k));
-        struct epoll_event e = {.events = EPOLLIN, .data.ptr = k};
-        if (!k || epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
-            close(fd);
-            free(k);
-            continue;
-        }
-        k->fd = fd;
-        m->n_conns++;
-        ws_list_append(&m->conns, &k->node);
-    }
 }
 
 static bool answer(struct conn *k, const char *status, const char *body, size_t n, bool with_body)
@@ -607,16 +605,18 @@ static bool conn_turn(struct ws_metrics *m, struct ws_server *s, struct conn *k)
 
 void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s)
 {
-    struct epoll_event events[EVENTS];
-    int n = epoll_wait(m->epoll_fd, events, EVENTS, 0);
-    bool newcomers = false;
-    for (int i = 0; i < n; i++) {
-        struct conn *k = events[i].data.ptr;
+    struct epoll_event e;
+    if (epoll_wait(m->epoll_fd, &e, 1, 0) == 1) {
+        struct conn *k = e.data.ptr;
         if (!k)
-            newcomers = true;
-        else if (!conn_turn(m, s, k))
+            m->accept.more = true;
+        else if (!conn_turn(m, s, k)) /* a page takes its time: one in a turn */
             conn_close(m, k);
     }
-    if (newcomers) /* last: it may close connections */
-        accept_all(m);
+    ws_accept_turn(&m->accept);
+}
+
+int ws_metrics_timeout_ms(const struct ws_metrics *m)
+{
+    return m ? ws_accept_timeout_ms(&m->accept) : -1;
 }

@@ -11,13 +11,15 @@ struct ws_metrics;
 struct ws_server;
 struct ws_client;
 
-/* Listens at @address, "ADDRESS:PORT" ("[::1]:PORT" too). Return: 0, -EINVAL (no such address),
- * or negative errno. */
-WS_MUST_CHECK int ws_metrics_open(struct ws_metrics **ret, const char *address);
+/* Listens at @address, "ADDRESS:PORT" ("[::1]:PORT" too). Each connection is on the account of its
+ * address. Return: 0 or negative errno. */
+WS_MUST_CHECK int ws_metrics_open(struct ws_metrics **ret, struct ws_server *s,
+                                  const char *address);
 void ws_metrics_close(struct ws_metrics *m); /* NULL ok */
 /* Readable when ws_metrics_turn() has work; -1 for NULL. */
 int ws_metrics_fd(const struct ws_metrics *m);
 void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s);
+int ws_metrics_timeout_ms(const struct ws_metrics *m); /* -1: none; NULL ok */
 
 /* The page, in Prometheus' text format. Return: 0 (*ret is malloc'ed), or -ENOMEM. */
 WS_MUST_CHECK int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n);
