@@ -49,6 +49,7 @@
 #include "backend/scheduling/fused.h"
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/meters.h"
+#include "backend/scheduling/stuck.h"
 #include "backend/wire/handoff.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -105,6 +106,8 @@ struct ws_gpu {
     struct ws_device *device;
     uint32_t n_home; /* clients whose device 0 this is */
     struct ws_gpu_energy energy;
+    uint64_t n_begun, n_ended; /* operations that it was given; of these, those that have ended */
+    struct ws_gpu_stuck stuck;
     uint8_t uuid[16];
 };
 
@@ -137,6 +140,7 @@ struct ws_server {
     struct ws_dispatch *dispatch; /* NULL: no policy */
     struct ws_server_fused fused;
     struct ws_server_gated gated;
+    uint64_t stuck_next_ns; /* host clock: the next look at GPUs on which nothing ends */
     struct ws_alarm_queue *periods;
     struct ws_meters meters;
     struct ws_energy_log *energy_log; /* NULL: none */

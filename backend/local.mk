@@ -176,6 +176,8 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/run.h \
 	backend/scheduling/spans.c \
 	backend/scheduling/spans.h \
+	backend/scheduling/stuck.c \
+	backend/scheduling/stuck.h \
 	backend/wire/accept.c \
 	backend/wire/accept.h \
 	backend/wire/commands.c \

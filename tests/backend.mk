@@ -43,6 +43,10 @@ tests_unit_backend_test_accounts_SOURCES = tests/unit/backend/test_accounts.c
 tests_unit_backend_test_accounts_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_accounts
 
+check_PROGRAMS += tests/unit/backend/test_stuck
+tests_unit_backend_test_stuck_SOURCES = tests/unit/backend/test_stuck.c
+tests_unit_backend_test_stuck_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_stuck
 check_PROGRAMS += tests/unit/backend/test_users
 tests_unit_backend_test_users_SOURCES = tests/unit/backend/test_users.c
 tests_unit_backend_test_users_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)

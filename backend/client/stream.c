@@ -322,6 +322,7 @@ void ws_stream_run(struct ws_stream *s, struct ws_command *j)
     if (j->module) /* the instance of the GPU that the context is on now */
         j->op.launch.instance = j->module->instance;
     s->running = j;
+    j->begun = ++s->context->gpu->n_begun;
     c->n_in_flight++;
     if (c->server->learn)
         j->meter_mark = ws_learn_submitted(c->server->learn, s->context->gpu->device->index);

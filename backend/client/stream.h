@@ -65,6 +65,7 @@ struct ws_context { /* of a client on one of its devices */
     struct ws_va move_va; /* where memory of it is seen while it moves */
     struct ws_gated_job gated_job; /* of a gated client */
     struct ws_gpu_job *job;        /* what the policy decides on; NULL: none is open */
+    uint64_t n_ended;              /* operations of it that devices have ended */
     uint64_t seen_ns;          /* device time up to which the client knows its work to be done */
     struct ws_sm_set task_sms; /* of its task: its kernels run there; n == 0: everywhere */
     struct ws_sm_set sms;      /* …and no more of them than the client asked for (Hello.sms) */

@@ -296,6 +296,7 @@ int ws_server_turn(struct ws_server *s)
     int log_ms = ws_timeout_sooner(ws_energy_log_turn(s->energy_log, s), ws_meters_turn(s));
     if (s->dispatch)
         gate_ms = ws_timeout_sooner(gate_ms, ws_dispatch_left_ms(s));
+    gate_ms = ws_timeout_sooner(gate_ms, ws_stuck_turn(s));
     poll_ms = poll_ms >= 0 ? poll_ms : s->out.n_congested ? CONGESTED_POLL_MS : -1;
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));

@@ -58,6 +58,15 @@ static void op_end(struct ws_command *j)
     }
 }
 
+/* The device has the stream's operation no more. */
+static void take_back(struct ws_stream *s)
+{
+    s->running = NULL;
+    s->context->n_ended++;
+    s->context->gpu->n_ended++;
+    s->context->client->n_in_flight--;
+}
+
 /* Gives the device the operation, part by part where it is done in parts. Return: it is done
  * already. */
 static bool submit(struct ws_stream *s, struct ws_command *j)
@@ -106,8 +115,7 @@ static void op_start(struct ws_stream *s, struct ws_command *j)
     j->op.done = ws_command_done;
     ws_stream_run(s, j);
     if (submit(s, j)) {
-        s->running = NULL;
-        c->n_in_flight--;
+        take_back(s);
         op_ended(j);
     }
 }
@@ -230,8 +238,7 @@ static void finished(struct ws_command *j)
     struct ws_client *c = j->client;
     if (j->relaunch && !c->dropped && ws_relaunch_next(j) && !submit(s, j))
         return;
-    s->running = NULL;
-    c->n_in_flight--;
+    take_back(s);
     if (c->dropped) {
         ws_account_learn(j);
         ws_dispatch_op_ended(j);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/cuda/cuda.h"
 #include "device/progress.h"
 #include "device/space.h"
 
@@ -281,6 +282,44 @@ void fakedev_set_far(struct fakedev *f)
     far_ops.map = far_map;
     far_ops.unmap = far_unmap;
     f->base.ops = &far_ops;
+}
+
+static const struct ws_cuda_capabilities *real_capabilities(const struct ws_device *d)
+{
+    return NULL;
+}
+
+static void real_uuid(const struct ws_device *d, uint8_t ret[16])
+{
+    memset(ret, 0, 16);
+}
+
+static bool real_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    return false;
+}
+
+static const char *real_lost(const struct ws_device *d)
+{
+    return NULL;
+}
+
+static int real_urge(struct ws_device *d, struct ws_op *op, uint64_t limit_ns)
+{
+    struct fakedev *f = WS_CONTAINER_OF(d, struct fakedev, base);
+    f->urged = limit_ns ? op : NULL;
+    f->urged_ns = limit_ns;
+    return 0;
+}
+
+void fakedev_set_real(struct fakedev *f)
+{
+    static const struct ws_real_ops real = {real_capabilities, real_uuid, real_charge, real_lost};
+    static struct ws_device_ops real_ops;
+    real_ops = fake_ops;
+    real_ops.real = &real;
+    real_ops.urge = real_urge;
+    f->base.ops = &real_ops;
 }
 
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes)

@@ -17,6 +17,8 @@ struct fakedev {
     uint64_t now_ns, used_bytes;
     uint64_t energy_uj, idle_uj;                /* what its counter says; idle: part of it */
     unsigned n_preempts;                        /* asked for */
+    const struct ws_op *urged;                  /* the last that was; NULL: it is not any more */
+    uint64_t urged_ns;                          /* …with this limit */
     struct ws_alarm *alarm;                     /* the newest */
     uint64_t free_progresses;                   /* given out, not freed */
     _Atomic unsigned n_modules, n_module_loads; /* loads: begun; may be on another thread */
@@ -26,6 +28,8 @@ struct fakedev {
 
 /* Has its memory mapped by the device, as real GPUs do. */
 void fakedev_set_far(struct fakedev *f);
+/* Counts as a real GPU, which can be urged. */
+void fakedev_set_real(struct fakedev *f);
 void fakedev_init(struct fakedev *f, uint32_t index, const char *name, uint64_t memory_bytes);
 /* Completes ops[i]: moves bytes, times [start, end], hands it back. */
 void fakedev_complete(struct fakedev *f, unsigned i, uint64_t start_ns, uint64_t end_ns,
