@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/attack/attack.h - what an attack is, and what it may use. The harness (harness.c) starts a
+/* tests/attack/attack.h - what an attack is, and what it may use. The harness (main.c) starts a
  * daemon and bystanders, runs the attack in processes of another user, and judges what became of
  * the daemon and of the bystanders. To add an attack: write its function into the file of its
  * family and add its row to the table at that file's end. */
@@ -43,10 +43,15 @@ struct attack {
     bool with_attackers; /* the daemon is told to end while the attackers still attack */
     bool owner;          /* the attack is the daemon's owner's mistake: it runs as root */
     bool full_disk;      /* the daemon's directory and /dev/shm are small file systems of its own */
-    bool clock_jumps;    /* the daemon's time of day is ahead by what %DIR%/clock says */
+    bool mock; /* its GPU is a real one, in a process of its own; the driver is the mock */
+    /* The GPU may be lost to programs that compute meanwhile: they may end with an error that says
+     * so. */
+    bool may_be_told;
+    bool clock_jumps; /* the daemon's time of day is ahead by what %DIR%/clock says */
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
-    attacks_host[], attacks_work[], attacks_walk[]; /* each up to a row without a name */
+    attacks_host[], attacks_work[], attacks_walk[],
+    attacks_gpu[]; /* each up to a row without a name */
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);

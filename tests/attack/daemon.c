@@ -54,10 +54,12 @@ const char *place_make(void)
     snprintf(place, sizeof(place), "/tmp/wattshare-attack-%d", (int)getpid());
     if (mkdir(place, 0755))
         die(place);
-    shell("cp backend/wattshared frontend/libwattshare.so tests/attack/bystander "
-          "tests/attack/libclockjump.so tests/attack/libturns.so %s/ && cp -rL conf/gpu.d %s/gpu.d "
-          "&& chmod -R a+rX %s",
-          place, place, place);
+    shell(
+        "cp backend/wattshared frontend/libwattshare.so tests/attack/bystander "
+        "tests/attack/libclockjump.so tests/attack/libturns.so device/worker/wattshare-gpu-worker "
+        "tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 %s/ && cp -rL conf/gpu.d "
+        "%s/gpu.d && chmod -R a+rX %s",
+        place, place, place);
     return place;
 }
 
@@ -108,9 +110,9 @@ static void write_conf(const struct target *t, const struct attack *a)
     if (a->tcp)
         fprintf(f, ", \"tcp://127.0.0.1:%u\"", t->port);
     fprintf(f,
-            "}\nsocket_mode = \"0666\"\ncatalog = {\"%s/gpu.d\"}\ngpus = {\"rtx3070\"}\n"
+            "}\nsocket_mode = \"0666\"\ncatalog = {\"%s/gpu.d\"}\ngpus = {\"%s\"}\n"
             "drain_timeout_s = 2\n",
-            place);
+            place, a->mock ? "cuda" : "rtx3070");
     if (a->tcp)
         write_tcp(f, t);
     for (const char *p = a->conf ? a->conf : ""; *p; p++) {
@@ -151,6 +153,16 @@ static void preload(const char *dir, bool clock_jumps)
     setenv("ATTACK_CLOCK", path, 1);
 }
 
+/* In the new process: the driver, and the program that it is loaded into. */
+static void use_mock(void)
+{
+    char worker[96];
+    snprintf(worker, sizeof(worker), "%s/wattshare-gpu-worker", place);
+    setenv("WATTSHARE_GPU_WORKER", worker, 1);
+    setenv("LD_LIBRARY_PATH", place, 1);
+    setenv("WS_MOCK_FULL", "1", 1);
+}
+
 static _Noreturn void be_daemon(const struct target *t, const struct attack *a, int ready)
 {
     char program[64], log[96];
@@ -166,6 +178,8 @@ static _Noreturn void be_daemon(const struct target *t, const struct attack *a, 
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){a->n_files, a->n_files});
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     preload(t->dir, a->clock_jumps);
+    if (a->mock)
+        use_mock();
     place_become(UID_DAEMON);
     execl(program, program, "--config", t->conf, "--ready-fd", "3", NULL);
     _exit(127);

@@ -112,6 +112,7 @@ void bystander_end(struct bystander *b, unsigned ms, struct report *ret)
     } else if (!ended) {
         snprintf(ret->text, sizeof(ret->text), "gets no answer");
     } else {
+        ret->told = strstr(text, "CUDA_ERROR_LAUNCH_FAILED") != NULL;
         /* What the library says of a failure stands before the program's own words. */
         const char *said = strstr(text, "wattshare");
         said = said ? said : text;

@@ -14,6 +14,7 @@ struct bystander {
 };
 struct report {
     bool well; /* it ended, and all its results were right */
+    bool told; /* it ended as it was told that a launch failed, and not for a wrong result */
     unsigned calls;
     double p50_ms, p99_ms, max_ms;
     char text[160]; /* what it said if not @well */

@@ -9,7 +9,7 @@
 not_in_distcheck
 unset WATTSHARE_SOCKET
 for a in silent silent-tcp same-id endless single-bytes queries lies stop-ring ring-noise reset \
-    doubling seats another-exe changing; do
+    doubling seats another-exe changing worker-kills; do
     tests/attack/attack -q $a >"$tmp/out" 2>&1 || { cat "$tmp/out" >&2; fail "$a"; }
     ok "$(sed -n 's/ held .* [0-9]*  / /p' "$tmp/out")"
 done

@@ -4,8 +4,11 @@
  * depend on what else the machine does. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +27,9 @@ static uint64_t thread_ns(void)
 
 static void open_turns(void)
 {
-    const char *path = getenv("ATTACK_TURNS");
+    /* Programs that the daemon starts get the library, too. */
+    bool is_daemon = !strcmp(program_invocation_short_name, "wattshared");
+    const char *path = is_daemon ? getenv("ATTACK_TURNS") : NULL;
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     void *p =
         fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

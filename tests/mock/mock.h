@@ -56,6 +56,7 @@ struct mock_gpu {
     struct ws_space *space; /* what is mapped, for all GPUs: one address space */
     _Atomic int sticky;     /* set by mock_lose() */
     uint32_t n_doing;       /* operations the soft device has; stream.c's lock */
+    uint32_t n_kernels;     /* …of these, kernels */
     _Atomic uint64_t used_bytes;
     uint64_t total_bytes;
 };

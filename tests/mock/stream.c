@@ -139,16 +139,23 @@ bool mock_wait_idle(struct mock_gpu *g)
     return !r;
 }
 
+/* WS_MOCK_FULL: each kernel takes all the room that the GPU has. gpu_lock held. */
+static bool has_no_room(const struct mock_gpu *g, const struct item *i)
+{
+    return i->op.kind == WS_OPK_LAUNCH && g->n_kernels && getenv("WS_MOCK_FULL");
+}
+
 /* Return: false: the context is lost. */
 static bool begin(struct mock_stream *s, struct item *i)
 {
     struct mock_gpu *g = s->o.gpu;
     pthread_mutex_lock(&gpu_lock);
-    while (i->module && held && !s->waited_for && !g->sticky)
+    while (!g->sticky && ((i->module && held && !s->waited_for) || has_no_room(g, i)))
         pthread_cond_wait(&gpu_changed, &gpu_lock);
     bool good = !g->sticky;
     if (good) {
         g->n_doing++;
+        g->n_kernels += i->op.kind == WS_OPK_LAUNCH;
         ws_device_submit(g->soft, &i->op);
     }
     pthread_mutex_unlock(&gpu_lock);
@@ -197,6 +204,7 @@ static void do_op(struct mock_stream *s, struct item *i)
         record_kernel(start_ns);
     pthread_mutex_lock(&gpu_lock);
     g->n_doing--;
+    g->n_kernels -= i->op.kind == WS_OPK_LAUNCH;
     if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
         if (i->op.kind != WS_OPK_LAUNCH && !g->sticky)
             mock_violation("copy or fill of memory that is not there: %s", i->op.text);
