@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "policy/clocks.h"
 #include "policy/edl_core.h"
 #include "policy/move.h"
 
@@ -58,23 +59,16 @@ int ws_edl_make(struct ws_policy **ret, const struct ws_edl_rule *rule,
     if (!r)
         r = ws_policy_option_number(table, options, "slot", 0, 1e12, &made.pairs.slot, ret_error,
                                     bytes);
+    if (!r)
+        r = ws_policy_clocks_options(table, options, &made.dvfs, &made.interval, ret_error, bytes);
     if (r)
         return r;
-    const char *dvfs = ws_policy_option_text(table, options, "dvfs");
-    made.dvfs = !strcmp(dvfs, "yes");
-    if (!made.dvfs && strcmp(dvfs, "no")) {
-        snprintf(ret_error, bytes, "dvfs=%s: yes or no is wanted", dvfs);
-        return WS_POLICY_E_OPTION;
-    }
     const char *servers = ws_policy_option_text(table, options, "servers");
     made.whole_servers = !strcmp(servers, "whole");
     if (!made.whole_servers && strcmp(servers, "grouped")) {
         snprintf(ret_error, bytes, "servers=%s: grouped or whole is wanted", servers);
         return WS_POLICY_E_OPTION;
     }
-    if (ws_dvfs_interval_parse(ws_policy_option_text(table, options, "interval"), &made.interval,
-                               ret_error, bytes))
-        return WS_POLICY_E_OPTION;
     struct ws_edl *p = ws_alloc(sizeof(*p));
     if (!p)
         return ws_raise(-ENOMEM);

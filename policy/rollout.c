@@ -48,6 +48,15 @@ static void keep_counts(struct ws_rollout_item *it, const struct ws_policy_cost 
     }
 }
 
+/* The least factor by which other clocks change the time of a kernel. */
+static double fastest(const struct ws_rollout_item *it)
+{
+    double least = 1;
+    for (int i = 0; i < it->n_clocks; i++)
+        least = ws_lesser(least, ws_policy_clocks_stretch(it->cost, &it->clocks[i]));
+    return least;
+}
+
 static void prepare_task(struct ws_rollout *r, int task)
 {
     const struct ws_policy_system *s = r->sys;
@@ -60,11 +69,16 @@ static void prepare_task(struct ws_rollout *r, int task)
             continue;
         it->in = c->h2d;
         it->out = c->d2h;
+        it->cost = c;
+        if (r->interval && !it->n_clocks)
+            it->n_clocks = ws_policy_clocks_choose(it->clocks, c, s->types[type].n_sm, r->interval);
+        double shrink = fastest(it);
         /* Of the GPUs of this type, the one that may give out most SMs says what is worth it. */
         if (!it->n_counts || limit > it->counts[it->n_counts - 1].n_sm)
             keep_counts(it, c, limit, s->types[type].idle_w_per_sm);
         for (int m = 1; m <= WS_MIN(limit, c->n_sm); m++)
-            r->shortest[task] = ws_lesser(r->shortest[task], c->h2d + c->wcet[m - 1] + c->d2h);
+            r->shortest[task] =
+                ws_lesser(r->shortest[task], c->h2d + c->wcet[m - 1] * shrink + c->d2h);
     }
 }
 
@@ -78,7 +92,9 @@ static int find_twin(const struct ws_policy_system *s, int gpu)
 
 int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
 {
+    const struct ws_dvfs_interval *interval = r->interval;
     ws_rollout_deinit(r);
+    r->interval = interval;
     size_t n = (size_t)WS_MAX(s->n_tasks, 1), k = (size_t)WS_MAX(s->n_gpus, 1),
            t = (size_t)WS_MAX(s->n_types, 1);
     r->sys = s;
@@ -146,7 +162,8 @@ static void load_gpu(struct ws_rollout_state *s, const struct ws_policy_snapshot
     struct ws_rollout_gpu *g = &s->gpus[k];
     *g = (struct ws_rollout_gpu){.n_slots = from->power == WS_GPU_OFF ? 0 : from->n_slots,
                                  .n_sm = snap->system->gpus[k].sm_limit,
-                                 .awake_until = snap->now};
+                                 .awake_until = snap->now,
+                                 .clocks = {from->volt, from->f_core, from->f_mem}};
     for (int i = 0; i < from->n_slots; i++) {
         const struct ws_policy_run *run = &from->slots[i];
         if (run->job < 0)
@@ -264,21 +281,45 @@ int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s
     return i;
 }
 
+bool ws_rollout_clocks(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j, int gpu, int which,
+                       struct ws_policy_clocks *ret)
+{
+    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
+    const struct ws_rollout_gpu *g = &s->gpus[gpu];
+    *ret = g->n_running && r->interval ? g->clocks : WS_POLICY_CLOCKS_DEFAULT;
+    if (!which)
+        return true;
+    const struct ws_policy_clocks there = *ret;
+    *ret = it->clocks[which - 1];
+    if (g->n_running)
+        *ret = ws_policy_clocks_join(&there, ret);
+    return !ws_policy_clocks_same(&there, ret);
+}
+
 /* A job on one GPU: all that does not depend on the number of SMs. */
 struct site {
     const struct ws_rollout_count *counts;
     double from;
     int n_sm;
     double out, awake_until, awake_w, move_mj;
+    struct ws_policy_clocks clocks;
+    double stretch, extra_w_per_sm; /* at these clocks */
 };
 
 static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
-                           const struct ws_rollout_job *j, int gpu)
+                           const struct ws_rollout_job *j, int gpu,
+                           const struct ws_policy_clocks *clocks)
 {
     const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
     const struct ws_policy_gpu_type *t = &r->sys->types[r->sys->gpus[gpu].type];
     double in = j->preempted ? t->switch_ms + t->update_ms : it->in;
+    bool scaled = r->interval;
     return (struct site){.counts = it->counts,
+                         .clocks = *clocks,
+                         .stretch = scaled ? ws_policy_clocks_stretch(it->cost, clocks) : 1,
+                         .extra_w_per_sm =
+                             scaled ? ws_policy_clocks_extra_w(it->cost, t->n_sm, clocks) : 0,
                          .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
                          .out = it->out,
                          .n_sm = r->sys->gpus[gpu].sm_limit,
@@ -289,13 +330,19 @@ static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_s
 
 static double end_at(const struct site *x, const struct ws_rollout_job *j, int count)
 {
-    return x->from + x->counts[count].kernel * j->left + x->out;
+    return x->from + x->counts[count].kernel * x->stretch * j->left + x->out;
+}
+
+/* Energy above that of idle SMs. */
+static double dyn_at(const struct site *x, const struct ws_rollout_job *j, int count)
+{
+    const struct ws_rollout_count *c = &x->counts[count];
+    return (c->dyn + c->kernel * c->n_sm * x->extra_w_per_sm) * x->stretch * j->left;
 }
 
 static double energy_at(const struct site *x, const struct ws_rollout_job *j, int count, double end)
 {
-    return x->counts[count].dyn * j->left + ws_greater(0, end - x->awake_until) * x->awake_w +
-           x->move_mj;
+    return dyn_at(x, j, count) + ws_greater(0, end - x->awake_until) * x->awake_w + x->move_mj;
 }
 
 static bool in_time(const struct ws_rollout_job *j, double end)
@@ -312,14 +359,16 @@ static struct ws_rollout_place place_at(const struct site *x, const struct ws_ro
                                      .gpu_start = x->from,
                                      .gpu_end = end - x->out,
                                      .end = end,
-                                     .energy = energy_at(x, j, count, end)};
+                                     .energy = energy_at(x, j, count, end),
+                                     .clocks = x->clocks};
 }
 
 bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
-                      const struct ws_rollout_job *j, int gpu, int count,
+                      const struct ws_rollout_job *j, int gpu,
+                      const struct ws_policy_clocks *clocks, int count,
                       struct ws_rollout_place *ret)
 {
-    struct site x = site_of(r, s, j, gpu);
+    struct site x = site_of(r, s, j, gpu, clocks);
     r->n_evaluated++;
     if (!in_time(j, end_at(&x, j, count)))
         return false;
@@ -334,7 +383,7 @@ static double price(const struct ws_rollout_state *s, const struct site *x,
     case WS_ROLLOUT_AREA:
         return x->counts[count].n_sm * (end - s->now);
     case WS_ROLLOUT_SHARE:
-        return x->counts[count].dyn * j->left + (end - s->now) * x->awake_w * SHARE + x->move_mj;
+        return dyn_at(x, j, count) + (end - s->now) * x->awake_w * SHARE + x->move_mj;
     case WS_ROLLOUT_BALANCE:
         return (x->counts[count].n_sm + ALL_SMS * x->n_sm) * (end - s->now);
     case WS_ROLLOUT_TIME:
@@ -344,30 +393,42 @@ static double price(const struct ws_rollout_state *s, const struct site *x,
     }
 }
 
+/* The best place on @gpu at @clocks, from counts[@most] down, if it is cheaper than *@least. */
+static void try_site(struct ws_rollout *r, const struct ws_rollout_state *s,
+                     const struct ws_rollout_job *j, int gpu, const struct ws_policy_clocks *clocks,
+                     int most, double *least, struct ws_rollout_place *ret)
+{
+    const struct site x = site_of(r, s, j, gpu, clocks);
+    int best = -1;
+    for (int i = most; i >= 0; i--) {
+        double end = end_at(&x, j, i);
+        r->n_evaluated++;
+        if (!in_time(j, end))
+            break; /* fewer SMs take longer still */
+        double p = price(s, &x, j, i, end);
+        if (p < *least || (p <= *least && j->moves && j->moves[gpu].here)) {
+            *least = p;
+            best = i;
+        }
+    }
+    if (best >= 0)
+        *ret = place_at(&x, j, gpu, best);
+}
+
 void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j, struct ws_rollout_place *ret)
 {
     double least = INFINITY;
     *ret = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
     for (int k = 0; k < r->sys->n_gpus; k++) {
-        int most = ws_rollout_most(r, s, j, k), best = -1;
+        int most = ws_rollout_most(r, s, j, k);
+        struct ws_policy_clocks clocks;
         r->n_evaluated++;
         if (most < 0 || ws_rollout_is_double(r, s, j, k))
             continue;
-        struct site x = site_of(r, s, j, k);
-        for (int i = most; i >= 0; i--) {
-            double end = end_at(&x, j, i);
-            r->n_evaluated++;
-            if (!in_time(j, end))
-                break; /* fewer SMs take longer still */
-            double p = price(s, &x, j, i, end);
-            if (p < least || (p <= least && j->moves && j->moves[k].here)) {
-                least = p;
-                best = i;
-            }
-        }
-        if (best >= 0)
-            *ret = place_at(&x, j, k, best);
+        for (int c = 0; c <= ws_rollout_item(r, j->task, k)->n_clocks; c++)
+            if (ws_rollout_clocks(r, s, j, k, c, &clocks))
+                try_site(r, s, j, k, &clocks, most, &least, ret);
     }
 }
 
@@ -399,6 +460,7 @@ static void enter(struct ws_rollout_state *s, int i, const struct ws_rollout_pla
     g->n_running++;
     g->n_sm -= p->n_sm;
     g->awake_until = ws_greater(g->awake_until, p->end);
+    g->clocks = p->clocks;
     s->runs[s->n_runs++] = (struct ws_rollout_run){p->end, p->gpu, p->n_sm};
     s->outcome.energy += p->energy * s->ready[i].weight;
     withdraw(s, i);

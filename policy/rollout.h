@@ -19,6 +19,11 @@
  * is what the job adds to Eq. 2 of sBEET-mg (RTSS 2022), by which a GPU on which nothing runs draws
  * static power only.
  *
+ * Clocks. If the policy may change them, a place has clocks, too. On a GPU where nothing runs these
+ * are the default ones, or some that are worth considering for the job (clocks.h). Where a job
+ * runs they are those of the GPU, or higher. Clocks are not lowered there, so that jobs that have
+ * started end when predicted, or earlier.
+ *
  * The work is counted in evaluations: a place that is priced, or a job that is looked at or copied.
  * A rollout ends without an outcome when its limit is reached.
  *
@@ -26,6 +31,7 @@
 #ifndef WS_POLICY_ROLLOUT_H
 #define WS_POLICY_ROLLOUT_H
 
+#include "policy/clocks.h"
 #include "policy/policy.h"
 
 enum {
@@ -50,6 +56,7 @@ struct ws_rollout_place {
     double gpu_start, gpu_end, end; /* as ws_policy_run */
     double hold;                    /* if nowhere: until when it is not to be started */
     double energy;
+    struct ws_policy_clocks clocks;
 };
 struct ws_rollout_outcome {
     double missed, energy;
@@ -64,11 +71,15 @@ struct ws_rollout_item {                                   /* what a task costs 
     struct ws_rollout_count counts[WS_ROLLOUT_COUNTS_MAX]; /* by rising n_sm */
     int n_counts;                                          /* 0: unknown */
     double in, out;
+    const struct ws_policy_cost *cost;
+    struct ws_policy_clocks clocks[WS_POLICY_CLOCKS_MAX]; /* beside those that are there */
+    int n_clocks;
 };
 struct ws_rollout_gpu {
     int n_slots, n_sm; /* free ones */
     int n_running;
     double awake_until;
+    struct ws_policy_clocks clocks; /* while a job runs there */
 };
 struct ws_rollout_run {
     double end;
@@ -102,11 +113,12 @@ struct ws_rollout_release {
 
 struct ws_rollout {
     const struct ws_policy_system *sys;
-    struct ws_rollout_item *items; /* [n_tasks][n_types] */
-    double *awake_w;               /* [n_types]: M·pi */
-    double *shortest;              /* [n_tasks]: in, kernel and out, on the best empty GPU */
-    double mean_shortest;          /* of tasks with a deadline; 0: there are none */
-    int *twin;                     /* [n_gpus]: an equivalent GPU before it; -1: none */
+    const struct ws_dvfs_interval *interval; /* set by the caller; NULL: clocks are not changed */
+    struct ws_rollout_item *items;           /* [n_tasks][n_types] */
+    double *awake_w;                         /* [n_types]: M·pi */
+    double *shortest;     /* [n_tasks]: in, kernel and out, on the best empty GPU */
+    double mean_shortest; /* of tasks with a deadline; 0: there are none */
+    int *twin;            /* [n_gpus]: an equivalent GPU before it; -1: none */
     struct ws_rollout_release releases[WS_ROLLOUT_RELEASES_MAX]; /* that are to come, by time */
     int n_releases;
     struct ws_rollout_release *coming; /* [n_tasks]: heap of next releases, while foreseeing */
@@ -114,7 +126,7 @@ struct ws_rollout {
     struct ws_rollout_state state, scratch;
 };
 
-/* For @s, which is borrowed. All is zero before the first call. Return: 0 or -ENOMEM. */
+/* For @s, which is borrowed. All but r->interval is zero before the first call. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s);
 void ws_rollout_deinit(struct ws_rollout *r);
 
@@ -139,9 +151,17 @@ bool ws_rollout_is_double(const struct ws_rollout *r, const struct ws_rollout_st
  * none. */
 int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s,
                     const struct ws_rollout_job *j, int gpu);
-/* The place of @j on @gpu with counts[@count] of the item. Return: whether it is in time there. */
+/* The clocks with which @j may be started on @gpu: which = 0 are those that are there, or the
+ * default where nothing runs, and which = 1…n_clocks of the item are others. Return: false: they
+ * are the same as those that are there. */
+bool ws_rollout_clocks(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j, int gpu, int which,
+                       struct ws_policy_clocks *ret);
+/* The place of @j on @gpu at @clocks with counts[@count] of the item. Return: whether it is in time
+ * there. */
 bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
-                      const struct ws_rollout_job *j, int gpu, int count,
+                      const struct ws_rollout_job *j, int gpu,
+                      const struct ws_policy_clocks *clocks, int count,
                       struct ws_rollout_place *ret);
 /* The place that the greedy rule takes; ret->gpu is -1 if there is none. */
 void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,

@@ -20,6 +20,9 @@
  * (fallback.h), only places are considered that leave room for the plan, and its starts are made
  * when they cannot wait any longer.
  *
+ * With the option `dvfs`, voltage and clocks are chosen with the place: low ones where that takes
+ * less energy and the job is in time, high ones where it would be late (rollout.h).
+ *
  * What is to come: a task's next release is a period after the last one that was seen. One that is
  * overdue may come at any moment; after another period it is not expected any more. */
 #include "config.h"
@@ -33,6 +36,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "models/dvfs.h"
+#include "policy/clocks.h"
 #include "policy/fallback.h"
 #include "policy/policy.h"
 #include "policy/rollout.h"
@@ -46,6 +51,9 @@ enum {
 #define LESS 1e-6
 /* Weights of jobs to come fall to 1/e within this share of the horizon. */
 #define FADE 0.4
+/* With dvfs the horizon is longer, since jobs at low clocks are, and there are more places. */
+#define DVFS_HORIZON 2
+#define DVFS_BUDGET  3
 /* After which to look again at a job that waits for what may come at any moment, in ms. */
 #define SOON 1.0
 
@@ -63,6 +71,8 @@ struct lookahead {
     int n_tasks;
     double *due, *last; /* [n_tasks]: of tasks */
     double horizon, budget, guarantee;
+    bool dvfs;
+    struct ws_dvfs_interval interval;
 };
 
 static const struct ws_policy_option options_table[] = {
@@ -70,6 +80,8 @@ static const struct ws_policy_option options_table[] = {
     {"budget", "40000", "places that one decision may evaluate; a tenth where no job would miss"},
     {"guarantee", "0",
      "1: choices leave room for a plan that meets all deadlines, if there is one"},
+    {"dvfs", "no", "yes: choose voltage and clocks, too, with three times the budget"},
+    {"interval", "wide", "with dvfs: wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX"},
     {NULL, NULL, NULL}};
 
 static struct lookahead *lookahead_of(struct ws_policy *p)
@@ -91,6 +103,9 @@ static int make_own(struct ws_policy **ret, const char *const *options, char *re
     if (!r)
         r = ws_policy_option_number(options_table, options, "guarantee", 0, 1, &o.guarantee,
                                     ret_error, error_bytes);
+    if (!r)
+        r = ws_policy_clocks_options(options_table, options, &o.dvfs, &o.interval, ret_error,
+                                     error_bytes);
     if (r)
         return r;
     struct lookahead *p = ws_alloc(sizeof(*p));
@@ -135,6 +150,7 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     size_t n = (size_t)WS_MAX(s->n_tasks, 1);
     struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
     double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last));
+    p->roll.interval = p->dvfs ? &p->interval : NULL;
     int r = tasks && due && last ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
     if (!r && p->guarantee > 0)
         r = ws_fallback_prepare(&p->plan, s);
@@ -189,7 +205,8 @@ static void foresee(struct lookahead *p, double now)
         p->due[i] = overdue > p->sys->tasks[i].period ? INFINITY : ws_greater(due, now);
     }
     double horizon = p->horizon * p->roll.mean_shortest;
-    ws_rollout_foresee(&p->roll, p->due, horizon, FADE * horizon);
+    ws_rollout_foresee(&p->roll, p->due, p->dvfs ? DVFS_HORIZON * horizon : horizon,
+                       FADE * horizon);
 }
 
 /* ---- the search for one job ---- */
@@ -224,13 +241,17 @@ static WS_PRINTF(2, 3) void tell(struct alternatives *q, const char *fmt, ...)
 static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
                      const struct ws_rollout_outcome *o)
 {
-    char where[40], what[40] = "worse";
+    char where[80], what[40] = "worse";
+    const struct ws_policy_clocks *c = &p->clocks;
     if (!q->snap->explain)
         return;
     if (p->gpu < 0)
         snprintf(where, sizeof(where), "hold till %.6g", p->hold);
-    else
+    else if (ws_policy_clocks_same(c, &WS_POLICY_CLOCKS_DEFAULT))
         snprintf(where, sizeof(where), "GPU %d x %d", p->gpu, p->n_sm);
+    else
+        snprintf(where, sizeof(where), "GPU %d x %d at %.2g/%.2g/%.2g", p->gpu, p->n_sm, c->volt,
+                 c->core, c->memory);
     if (o)
         snprintf(what, sizeof(what), "%.3g late, %.5g mJ", o->missed, o->energy);
     tell(q, "%s%s: %s", q->n_tried ? "; " : "", where, what);
@@ -293,8 +314,9 @@ static void try_holds(struct alternatives *q)
 }
 
 /* Other numbers of SMs on @gpu: all that are free, the fewest that are in time, and some between.
- * @greedy_sms: tried before; 0: it is another GPU's. */
-static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
+ * @greedy_sms: tried before; 0: it has another GPU or other clocks. */
+static void try_counts(struct alternatives *q, int gpu, const struct ws_policy_clocks *clocks,
+                       int greedy_sms)
 {
     struct ws_rollout *r = &q->p->roll;
     const struct ws_rollout_job *j = &r->state.ready[q->i];
@@ -303,9 +325,9 @@ static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
     struct ws_rollout_place p;
     uint32_t tried = 0;
     if (most < 0 || ws_rollout_is_double(r, &r->state, j, gpu) ||
-        !ws_rollout_place(r, &r->state, j, gpu, most, &p))
+        !ws_rollout_place(r, &r->state, j, gpu, clocks, most, &p))
         return;
-    while (least > 0 && ws_rollout_place(r, &r->state, j, gpu, least - 1, &p))
+    while (least > 0 && ws_rollout_place(r, &r->state, j, gpu, clocks, least - 1, &p))
         least--;
     for (int i = least; i <= most; i++)
         if (it->counts[i].n_sm == greedy_sms) {
@@ -322,12 +344,25 @@ static void try_gpu(struct alternatives *q, int gpu, int greedy_sms)
         if (i < least || i > most || tried & UINT32_C(1) << i)
             continue;
         tried |= UINT32_C(1) << i;
-        if (ws_rollout_place(r, &r->state, j, gpu, i, &p))
+        if (ws_rollout_place(r, &r->state, j, gpu, clocks, i, &p))
             try(q, &p);
     }
 }
 
-/* What the plan starts next in @home, and where. *@ret_by: when it must start at the latest.
+static void try_gpu(struct alternatives *q, int gpu, const struct ws_rollout_place *greedy)
+{
+    const struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    struct ws_policy_clocks clocks;
+    for (int c = 0; c <= ws_rollout_item(r, j->task, gpu)->n_clocks; c++)
+        if (ws_rollout_clocks(r, &r->state, j, gpu, c, &clocks)) {
+            bool same = gpu == greedy->gpu && ws_policy_clocks_same(&clocks, &greedy->clocks);
+            try_counts(q, gpu, &clocks, same ? greedy->n_sm : 0);
+        }
+}
+
+/* What the plan starts next in @home, and where. *@ret_by: when it must start at the latest. Its
+ * times are those at the default clocks, so that clocks may be higher, but not lower.
  * Return: which ready job; -1: none. */
 static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, int home,
                          struct ws_rollout_place *ret, double *ret_by)
@@ -337,9 +372,13 @@ static int planned_place(struct lookahead *p, const struct ws_policy_job *jobs, 
     if (job < 0)
         return -1;
     const struct ws_policy_gpu *g = &p->sys->gpus[ret->gpu];
+    const struct ws_rollout_gpu *there = &p->roll.state.gpus[ret->gpu];
+    ret->clocks = WS_POLICY_CLOCKS_DEFAULT;
+    if (p->dvfs && there->n_running)
+        ret->clocks = ws_policy_clocks_join(&ret->clocks, &there->clocks);
     const struct ws_policy_cost *c = &p->sys->tasks[jobs[job].task].cost[g->type];
     double kernel = c->wcet[ret->n_sm - 1], now = p->roll.state.now;
-    double awake_until = ws_greater(p->roll.state.gpus[ret->gpu].awake_until, now);
+    double awake_until = ws_greater(there->awake_until, now);
     ret->gpu_start = now + c->h2d;
     ret->gpu_end = ret->gpu_start + kernel;
     ret->end = ret->gpu_end + c->d2h;
@@ -388,7 +427,7 @@ static void search(struct alternatives *q, const uint64_t until[2])
     if (missed || j->deadline < INFINITY)
         try_holds(q);
     for (int k = 0; k < q->p->sys->n_gpus; k++)
-        try_gpu(q, k, k == greedy.gpu ? greedy.n_sm : 0);
+        try_gpu(q, k, &greedy);
 }
 
 /* ---- decisions ---- */
@@ -425,17 +464,30 @@ static struct ws_policy_decision *start(const struct lookahead *p,
     return d;
 }
 
+static struct ws_policy_decision *start_at(const struct lookahead *p,
+                                           const struct ws_policy_snapshot *snap,
+                                           struct ws_policy_decisions *ret, size_t begin, int job,
+                                           const struct ws_rollout_place *place)
+{
+    struct ws_policy_decision *d = start(p, snap, ret, begin, job, place->gpu, place->n_sm);
+    if (!d)
+        return NULL;
+    d->gpu_start = place->gpu_start;
+    d->gpu_end = place->gpu_end;
+    d->end = place->end;
+    d->energy = place->energy;
+    d->volt = place->clocks.volt;
+    d->f_core = place->clocks.core;
+    d->f_mem = place->clocks.memory;
+    return d;
+}
+
 static int start_best(const struct alternatives *q, struct ws_policy_decisions *ret, size_t begin)
 {
-    const struct ws_rollout_place *b = &q->best;
     struct ws_policy_decision *d =
-        start(q->p, q->snap, ret, begin, q->p->roll.state.ready[q->i].job, b->gpu, b->n_sm);
+        start_at(q->p, q->snap, ret, begin, q->p->roll.state.ready[q->i].job, &q->best);
     if (!d)
         return ws_raise(-ENOMEM);
-    d->gpu_start = b->gpu_start;
-    d->gpu_end = b->gpu_end;
-    d->end = b->end;
-    d->energy = b->energy;
     ws_policy_explain(q->snap, d, "best of %d rollouts: %s", q->n_tries, q->tried);
     return 0;
 }
@@ -497,13 +549,9 @@ static int start_planned(struct lookahead *p, const struct ws_policy_snapshot *s
         if (i < 0 || by > snap->now)
             continue;
         struct ws_policy_decision *d =
-            start(p, snap, ret, begin, p->roll.state.ready[i].job, place.gpu, place.n_sm);
+            start_at(p, snap, ret, begin, p->roll.state.ready[i].job, &place);
         if (!d)
             return ws_raise(-ENOMEM);
-        d->gpu_start = place.gpu_start;
-        d->gpu_end = place.gpu_end;
-        d->end = place.end;
-        d->energy = place.energy;
         ws_policy_explain(snap, d, "the plan that meets all deadlines starts it now");
         commit(p, snap, i, &place);
     }
@@ -524,8 +572,9 @@ static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *sn
                         struct ws_policy_decisions *ret, size_t begin)
 {
     struct ws_rollout *roll = &p->roll;
-    const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(p->budget / ENERGY_SHARE),
-                               roll->n_evaluated + (uint64_t)p->budget};
+    const double budget = p->dvfs ? DVFS_BUDGET * p->budget : p->budget;
+    const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(budget / ENERGY_SHARE),
+                               roll->n_evaluated + (uint64_t)budget};
     double wake = INFINITY;
     int r = p->guarded ? start_planned(p, snap, ret, begin) : 0;
     for (int i = 0; !r && i < roll->state.n_ready && !all_full(roll);) {

@@ -25,15 +25,17 @@
 #include "base/heap.h"
 #include "base/minmax.h"
 #include "papers/sim/machine.h"
+#include "policy/clocks.h"
 
 enum stage { FREE, COPY_IN, KERNEL, COPY_OUT, TAKING_OFF };
 struct stage_state {
     enum stage stage;
-    double until;       /* end of the stage */
-    double kernel_ms;   /* of the whole kernel, at this SM count */
-    double longest_ms;  /* the same as predicted */
-    double kernel_from; /* when this part of it began */
-    uint64_t order;     /* of its start among all */
+    double until;        /* end of the stage */
+    double kernel_ms;    /* of the whole kernel, at this SM count */
+    double longest_ms;   /* the same as predicted */
+    double kernel_from;  /* when this part of it began */
+    double dyn_w_per_sm; /* at the clocks with which it was started */
+    uint64_t order;      /* of its start among all */
 };
 struct release {
     double at, nominal; /* nominal: without its jitter */
@@ -400,9 +402,27 @@ static double share_of(const struct machine *m, const struct ws_policy_job *j)
     return 1 - m->o->early * drawn(m->o->seed, j->seq);
 }
 
+/* Those of jobs that run would have to be lowered with them. */
+static int set_clocks(struct machine *m, const struct ws_policy_decision *d,
+                      const struct ws_policy_clocks *want)
+{
+    struct ws_policy_gpu_state *g = &m->gpus[d->gpu];
+    const struct ws_policy_clocks now = {g->volt, g->f_core, g->f_mem},
+                                  both = ws_policy_clocks_join(&now, want);
+    if (g->n_running && !ws_policy_clocks_same(&both, want))
+        return refuse(m, d, "clocks are not lowered where jobs run");
+    g->volt = want->volt;
+    g->f_core = want->core;
+    g->f_mem = want->memory;
+    return 0;
+}
+
 static int start(struct machine *m, const struct ws_policy_decision *d)
 {
+    const struct ws_policy_clocks clocks = {d->volt, d->f_core, d->f_mem};
     int s = 0, r = check_place(m, d, &s);
+    if (!r)
+        r = set_clocks(m, d, &clocks);
     if (r)
         return r;
     struct ws_policy_job *j = &m->jobs[d->job];
@@ -411,7 +431,7 @@ static int start(struct machine *m, const struct ws_policy_decision *d)
         return refuse(m, d, "the job is not in a state for that");
     const struct ws_policy_gpu_type *type = &m->sys->types[m->sys->gpus[d->gpu].type];
     const struct ws_policy_cost *c = &m->sys->tasks[j->task].cost[m->sys->gpus[d->gpu].type];
-    double wcet = c->wcet[WS_MIN(d->n_sm, c->n_sm) - 1];
+    double wcet = c->wcet[WS_MIN(d->n_sm, c->n_sm) - 1] * ws_policy_clocks_stretch(c, &clocks);
     double in =
         resume ? m->now + type->switch_ms + type->update_ms : copy_end(m, d->gpu, m->now, c->h2d);
     struct ws_policy_run *run = &m->runs[s];
@@ -425,11 +445,13 @@ static int start(struct machine *m, const struct ws_policy_decision *d)
     if (!resume)
         run->gpu_end = in + wcet;
     run->end = run->gpu_end + c->d2h;
-    m->stages[s] = (struct stage_state){.stage = COPY_IN,
-                                        .until = in,
-                                        .kernel_ms = wcet * share_of(m, j),
-                                        .longest_ms = wcet,
-                                        .order = m->n_starts++};
+    m->stages[s] = (struct stage_state){
+        .stage = COPY_IN,
+        .until = in,
+        .kernel_ms = wcet * share_of(m, j),
+        .longest_ms = wcet,
+        .dyn_w_per_sm = c->dyn_w_per_sm + ws_policy_clocks_extra_w(c, type->n_sm, &clocks),
+        .order = m->n_starts++};
     m->n_waiting -= !resume;
     j->state = WS_JOB_RUNNING;
     j->gpu = d->gpu;
@@ -572,7 +594,7 @@ static double gpu_power(const struct machine *m, int k)
         if (r->job < 0 || (!ticks(m) && m->stages[s].stage != KERNEL))
             continue;
         busy += r->n_sm;
-        dyn_w += r->n_sm * m->sys->tasks[r->task].cost[m->sys->gpus[k].type].dyn_w_per_sm;
+        dyn_w += r->n_sm * m->stages[s].dyn_w_per_sm;
     }
     if (!busy && m->gpus[k].n_running && m->o->form != WS_ENERGY_EQ2_PRINTED)
         return t->static_w + t->n_sm * t->idle_w_per_sm; /* copies keep it awake */

@@ -10,6 +10,11 @@
  * is summed once a tick, as if all SMs of a job worked from its start until that tick. Ticks at
  * which nothing can happen are skipped.
  *
+ * A GPU's voltage and clocks are those of the last start there. As on a software GPU, what a job
+ * takes follows those with which it was started (policy/clocks.h); copies and idle SMs do not
+ * depend on them. A start that would lower them while another job runs there is an error of the
+ * policy.
+ *
  * With both clocks a task releases a job at offset + n·period (with ticks: at the first tick
  * that is a period after its last release). A ready job whose deadline has passed is dropped
  * ("skipped"). A running job is never aborted; it is late if it ends after its deadline.
@@ -65,7 +70,7 @@ struct ws_machine_options {
 
 struct ws_machine_result {
     uint64_t n_released, n_on_time, n_late, n_skipped, n_started, n_preempted, n_asked;
-    uint64_t n_ignored; /* decisions that a machine does not carry out (clocks, power) */
+    uint64_t n_ignored; /* decisions that a machine does not carry out (power, clocks alone) */
     uint64_t sum_sm;    /* over all starts */
     double energy;      /* of all GPUs, and of the processor where jobs ran there */
     /* end - deadline, the largest; -INFINITY: no job with a deadline ended */

@@ -280,6 +280,11 @@ static int script_decide(struct ws_policy *p, const struct ws_policy_snapshot *s
     double again = d.at;
     out = ws_policy_decide(ret, d.kind, d.job, d.gpu);
     out->n_sm = d.n_sm;
+    if (d.volt > 0) {
+        out->volt = d.volt;
+        out->f_core = d.f_core;
+        out->f_mem = d.f_mem;
+    }
     for (unsigned i = 0; i < (unsigned)d.n_sm && d.n_sm < 256; i++)
         ws_sm_set_add(&out->sms, i + (unsigned)d.group);
     if (again > 0) {
@@ -312,6 +317,55 @@ static void preemption(void **state)
     assert_int_equal(w.r.n_started, 1);
     /* Awake and idle while it copies, is taken off and put on: 1 + 0.5 + 0.75 + 2 ms at 2 W. */
     assert_near(w.r.energy, 500 + 4 * (4 + 1) + 12 * (2 + 1.5) + (1 + 0.5 + 0.75 + 2) * 2, 1e-9);
+    ws_machine_result_deinit(&w.r);
+}
+
+static void clocks(void **state)
+{
+    (void)state;
+    /* All of the time follows the core clock. All SMs take 8 W, 7 of which follow V²·fc. */
+    static const struct ws_dvfs_task dvfs = {.gamma = 1, .c = 7, .d = 10, .delta = 1};
+    struct world w;
+    make_world(&w, 1);
+    w.cost.dvfs = &dvfs;
+    SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2, .volt = 0.5, .f_core = 0.5, .f_mem = 1});
+    (void)s;
+    assert_int_equal(run(&w, &scripted, 100, 0), 0);
+    assert_string_equal(w.log.text, "0 release 0;0 start 0;23 done 0;");
+    assert_near(w.r.energy, 500 + 20 * (2 * (2 - 7 * 0.875 / 4) + 2 * 0.5) + 3 * 2, 1e-9);
+    ws_machine_result_deinit(&w.r);
+}
+
+static void clocks_are_not_lowered(void **state)
+{
+    (void)state;
+    static const struct ws_dvfs_task dvfs = {.gamma = 1, .c = 7, .d = 10, .delta = 1};
+    struct world w;
+    make_world(&w, 2);
+    w.cost.dvfs = &dvfs;
+    {
+        SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2, .at = 5}, {.kind = WS_DECIDE_START,
+                                                               .job = 1,
+                                                               .n_sm = 2,
+                                                               .group = 2,
+                                                               .volt = 1,
+                                                               .f_core = 2,
+                                                               .f_mem = 1});
+        (void)s;
+        assert_int_equal(run(&w, &scripted, 100, 0), 0);
+        assert_string_equal(w.log.text,
+                            "0 release 0;0 release 1;0 start 0;5 start 1;13 done 0;13 done 1;");
+    }
+    SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2, .at = 5}, {.kind = WS_DECIDE_START,
+                                                           .job = 1,
+                                                           .n_sm = 2,
+                                                           .group = 2,
+                                                           .volt = 1,
+                                                           .f_core = 0.9,
+                                                           .f_mem = 1});
+    (void)s;
+    assert_int_equal(run(&w, &scripted, 100, 0), WS_MACHINE_E_POLICY);
+    assert_non_null(strstr(w.r.error, "not lowered"));
     ws_machine_result_deinit(&w.r);
 }
 
@@ -670,6 +724,7 @@ int main(void)
         cmocka_unit_test(both_clocks),    cmocka_unit_test(misses),
         cmocka_unit_test(periods),        cmocka_unit_test(copies),
         cmocka_unit_test(early_ends),     cmocka_unit_test(preemption),
+        cmocka_unit_test(clocks),         cmocka_unit_test(clocks_are_not_lowered),
         cmocka_unit_test(rule_breakers),  cmocka_unit_test(other_ways),
         cmocka_unit_test(gpus_as_text),   cmocka_unit_test(gpus_as_file),
         cmocka_unit_test(bad_sets),       cmocka_unit_test(known_set),

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "models/dvfs.h"
 #include "policy/policy.h"
 #include "policy/rollout.h"
 
@@ -26,6 +27,7 @@ struct world {
     struct ws_policy_gpu gpus[GPUS];
     double wcet[TASKS][SMS];
     struct ws_policy_cost costs[TASKS][2];
+    struct ws_dvfs_task dvfs[TASKS];
     struct ws_policy_task tasks[TASKS];
     struct ws_policy_system sys;
     struct ws_policy_run runs[GPUS * SLOTS];
@@ -95,7 +97,8 @@ static void make_world(struct world *w, int n_gpus)
                                                   .update_ms = 0.125};
     for (int k = 0; k < GPUS; k++) {
         w->gpus[k] = (struct ws_policy_gpu){.sm_limit = SMS, .n_slots = 2, .server = -1};
-        w->states[k] = (struct ws_policy_gpu_state){.slots = &w->runs[k * SLOTS], .n_slots = 2};
+        w->states[k] = (struct ws_policy_gpu_state){
+            .slots = &w->runs[k * SLOTS], .n_slots = 2, .volt = 1, .f_core = 1, .f_mem = 1};
     }
     for (int i = 0; i < GPUS * SLOTS; i++)
         w->runs[i] = (struct ws_policy_run){.job = -1, .task = -1};
@@ -426,7 +429,8 @@ static void test_outcome(void **state)
     assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
     assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
     ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, 20, 1e12);
-    assert_true(ws_rollout_place(&r, &r.state, r.state.ready, 0, SMS - 1, &p));
+    assert_true(
+        ws_rollout_place(&r, &r.state, r.state.ready, 0, &WS_POLICY_CLOCKS_DEFAULT, SMS - 1, &p));
     assert_true(ws_rollout_try(&r, 0, &p, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
     assert_float_equal(o.missed, 1, 1e-6); /* the one that is to come; it takes nothing then */
     assert_float_equal(o.energy, 240, 1e-6);
@@ -525,8 +529,9 @@ static void test_options(void **state)
 {
     (void)state;
     struct world w;
-    const char *const wrong[][2] = {
-        {"horizon=-1", NULL}, {"budget=x", NULL}, {"depth=3", NULL}, {"guarantee=2", NULL}};
+    const char *const wrong[][2] = {{"horizon=-1", NULL}, {"budget=x", NULL},
+                                    {"depth=3", NULL},    {"guarantee=2", NULL},
+                                    {"dvfs=1", NULL},     {"interval=tall", NULL}};
     make_world(&w, 1);
     for (size_t i = 0; i < WS_ARRAY_SIZE(wrong); i++)
         assert_int_equal(w.ops->make(&w.p, wrong[i], w.error, sizeof(w.error)), WS_POLICY_E_OPTION);
@@ -547,6 +552,80 @@ static void test_without_memory(void **state)
     unmake(&w);
 }
 
+/* ---- clocks ---- */
+
+/* A tenth of the time follows the memory clock, and a tenth of a busy SM's power. */
+static void set_dvfs(struct world *w, int task)
+{
+    double busy_w = SMS * 3, ms = w->wcet[task][SMS - 1];
+    w->dvfs[task] =
+        (struct ws_dvfs_task){.gamma = 0.1 * busy_w, .c = 0.9 * busy_w, .d = ms, .delta = 0.9};
+    for (int t = 0; t < 2; t++)
+        w->costs[task][t].dvfs = &w->dvfs[task];
+}
+
+static void make_clocked(struct world *w, double deadline, const char *option)
+{
+    make_world(w, 1);
+    set_task(w, 0, 4, 0, 0);
+    set_dvfs(w, 0);
+    make_policy(w, option);
+    add_job(w, 0, WS_JOB_WAITING, deadline);
+}
+
+static void test_slack_is_spent_on_clocks(void **state)
+{
+    (void)state;
+    struct world w;
+    make_clocked(&w, NOW + 50, "dvfs=yes");
+    decide(&w);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_START, 0);
+    assert_non_null(d);
+    assert_true(d->volt < 0.9 && d->f_core < 0.9);
+    assert_true(d->end <= NOW + 50);
+    double at_chosen = d->energy;
+    unmake(&w);
+    make_clocked(&w, NOW + 50, NULL);
+    decide(&w);
+    d = find(&w, WS_DECIDE_START, 0);
+    assert_float_equal(d->f_core, 1, 0);
+    assert_true(d->energy > 1.2 * at_chosen);
+    unmake(&w);
+}
+
+/* On all SMs it takes 4 ms at the default clocks, and 3.64 at the highest. */
+static void test_clocks_are_raised_to_be_in_time(void **state)
+{
+    (void)state;
+    struct world w;
+    make_clocked(&w, NOW + 3.7, NULL);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    unmake(&w);
+    make_clocked(&w, NOW + 3.7, "dvfs=yes");
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_START, 0);
+    assert_true(d->f_core > 1 && d->end <= NOW + 3.7);
+    unmake(&w);
+}
+
+static void test_clocks_are_not_lowered_where_a_job_runs(void **state)
+{
+    (void)state;
+    struct world w;
+    make_clocked(&w, NOW + 8, "dvfs=yes"); /* not so late that it could wait for the other */
+    w.snap.explain = true;
+    add_run(&w, 1, 0, 0, 0, 2, 5);
+    w.states[0].volt = w.states[0].f_core = w.states[0].f_mem = 0.9;
+    decide(&w);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_START, 0);
+    assert_non_null(d);
+    assert_true(d->volt >= 0.9 && d->f_core >= 0.9 && d->f_mem >= 0.9);
+    assert_non_null(strstr(d->why, " at 0.9/0.9/0.9: "));
+    unmake(&w);
+}
+
 /* ---- any state ---- */
 
 static unsigned draw(uint64_t *seed, unsigned n)
@@ -563,6 +642,7 @@ static void make_any(struct world *w, uint64_t *seed)
     for (int i = 0; i < w->sys.n_tasks; i++) {
         set_task(w, i, 1 + draw(seed, 10), draw(seed, 4) ? 5 + draw(seed, 30) : 0,
                  draw(seed, 4) ? 2 + draw(seed, 40) : 0);
+        set_dvfs(w, i);
         w->tasks[i].offset = draw(seed, 120);
         for (int t = 0; t < 2; t++)
             w->costs[i][t].n_sm = draw(seed, 8) ? 1 + (int)draw(seed, SMS) : 0;
@@ -572,6 +652,7 @@ static void make_any(struct world *w, uint64_t *seed)
         w->gpus[k].sm_limit = 1 + (int)draw(seed, SMS);
         w->gpus[k].n_slots = w->states[k].n_slots = 1 + (int)draw(seed, SLOTS);
         w->states[k].power = draw(seed, 8) ? WS_GPU_ON : WS_GPU_OFF;
+        w->states[k].volt = w->states[k].f_core = w->states[k].f_mem = 0.5 + 0.1 * draw(seed, 6);
         for (int s = 0, first = 0; s < w->gpus[k].n_slots; s++) {
             int m = 1 + (int)draw(seed, 4);
             if (draw(seed, 2) || first + m > w->gpus[k].sm_limit)
@@ -587,9 +668,12 @@ static void make_any(struct world *w, uint64_t *seed)
                 draw(seed, 4) ? NOW - 1 + draw(seed, 40) : INFINITY);
 }
 
-static void check_starts(const struct world *w)
+static void check_starts(const struct world *w, bool dvfs)
 {
     bool begun[JOBS] = {0};
+    double volt[GPUS];
+    for (int k = 0; k < GPUS; k++)
+        volt[k] = w->states[k].volt;
     int n[GPUS] = {0};
     struct ws_sm_set taken[GPUS] = {0};
     for (int i = 0; i < GPUS * SLOTS; i++)
@@ -614,6 +698,9 @@ static void check_starts(const struct world *w)
         assert_true((int)taken[d->gpu].n <= w->gpus[d->gpu].sm_limit);
         assert_true(++n[d->gpu] <= w->gpus[d->gpu].n_slots);
         assert_int_equal(w->states[d->gpu].power, WS_GPU_ON);
+        if (dvfs && n[d->gpu] > 1) /* not the first there */
+            assert_true(d->volt >= volt[d->gpu]);
+        volt[d->gpu] = d->volt;
     }
 }
 
@@ -638,14 +725,15 @@ static void test_any_state(void **state)
 {
     (void)state;
     static struct world w;
-    static const char *const safe[] = {"guarantee=1", NULL};
+    static const char *const options[][3] = {
+        {NULL}, {"guarantee=1", NULL}, {"dvfs=yes", NULL}, {"dvfs=yes", "guarantee=1", NULL}};
     for (uint64_t i = 1; i <= 20000; i++) {
         uint64_t seed = i;
         make_any(&w, &seed);
-        assert_int_equal(w.ops->make(&w.p, i % 2 ? safe : NULL, w.error, sizeof(w.error)), 0);
+        assert_int_equal(w.ops->make(&w.p, options[i % 4], w.error, sizeof(w.error)), 0);
         assert_true(prepare(&w) >= 0);
         decide(&w);
-        check_starts(&w);
+        check_starts(&w, i % 4 >= 2);
         check_nobody_is_forgotten(&w);
         struct ws_policy_decisions first = w.d;
         w.d = WS_POLICY_DECISIONS_NULL;
@@ -656,6 +744,7 @@ static void test_any_state(void **state)
             assert_int_equal(w.d.v[k].job, first.v[k].job);
             assert_int_equal(w.d.v[k].gpu, first.v[k].gpu);
             assert_int_equal(w.d.v[k].n_sm, first.v[k].n_sm);
+            assert_true(w.d.v[k].volt <= first.v[k].volt && w.d.v[k].volt >= first.v[k].volt);
         }
         ws_policy_decisions_deinit(&first);
         unmake(&w);
@@ -683,6 +772,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_tries_neighbours_of_the_greedy_place),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_slack_is_spent_on_clocks),
+        cmocka_unit_test(test_clocks_are_raised_to_be_in_time),
+        cmocka_unit_test(test_clocks_are_not_lowered_where_a_job_runs),
         cmocka_unit_test(test_any_state),
     };
     if (argc > 1)
