@@ -149,6 +149,7 @@ static struct ws_gpu_job *job_open(struct ws_dispatch *d, struct ws_context *x)
                              .seq = ++d->last_seq,
                              .state = WS_JOB_WAITING,
                              .gpu = x->gpu->device->index,
+                             .stretch = 1,
                              .first_start_ns = UINT64_MAX,
                              .release_ms = now};
     if (c->jobs.own.open) {

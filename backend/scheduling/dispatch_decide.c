@@ -14,6 +14,7 @@
 #include "backend/scheduling/dispatch_private.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "policy/clocks.h"
 
 enum { EXPLAIN_JOBS_MAX = 64 };
 
@@ -41,6 +42,16 @@ void ws_dispatch_event(struct ws_dispatch *d, enum ws_policy_event_kind kind, ui
     d->events[d->n_events++] = (struct ws_pending_event){kind, job, task, gpu};
 }
 
+/* The host's processor has no clocks of ours. */
+static double stretch(const struct ws_dispatch *d, const struct ws_gpu_job *g, uint32_t gpu)
+{
+    if ((int)gpu >= d->system.n_gpus)
+        return 1;
+    const struct ws_policy_gpu_state *st = &d->gpu_states[gpu];
+    const struct ws_policy_clocks clocks = {st->volt, st->f_core, st->f_mem};
+    return ws_policy_clocks_stretch(&g->task->history->cost[d->gpus[gpu].type], &clocks);
+}
+
 static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
                    const struct ws_sm_set *sms, int n_sm, double predicted_ms)
 {
@@ -51,6 +62,7 @@ static void run_on(struct ws_dispatch *d, struct ws_gpu_job *g, uint32_t gpu,
     g->booked = false;
     g->start_ms = ws_dispatch_now_ms(d);
     g->predicted_ms = predicted_ms;
+    g->stretch = stretch(d, g, gpu);
     g->due = g->aside = false;
     g->waited_ns = 0;
     d->n_starts++;

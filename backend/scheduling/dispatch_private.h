@@ -64,7 +64,8 @@ struct ws_gpu_job {
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     double start_ms, predicted_ms;  /* of this start; end of it all as predicted */
     double part_done;               /* of the work that was stopped */
-    uint32_t gpu;                   /* if it has started */
+    double stretch; /* by what factor it takes longer at the clocks with which it started */
+    uint32_t gpu;   /* if it has started */
     int n_sm;
     int next_on_gpu;              /* by number of job, in the snapshot; -1: the last */
     struct ws_policy_move *moves; /* [n_visible]; NULL: not asked for, there is one GPU only */

@@ -6,8 +6,9 @@
  * together, by the task's name.
  *
  * Costs. A job's kernel time on n SMs is, in this order: the longest seen there lately (each new
- * one that is shorter takes a quarter of the way down); that of the nearest SM count seen, times
- * waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs one by one;
+ * one that is shorter takes a quarter of the way down; what was seen at other clocks than the
+ * default is brought to the default as the cost's dvfs says); that of the nearest SM count seen,
+ * times waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs one by one;
  * that seen on another type of GPU, times the ratio of SMs' clocks; the configuration's wcet_ms;
  * FIRST_GUESS_MS. So a policy never meets a job of unknown cost, and the guess is replaced after
  * the first job.
@@ -303,7 +304,7 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
         return; /* learned another time */
     /* Launches of several streams run side by side: then the span counts; gaps between them are
      * the host's time. */
-    double ms = (double)WS_MIN(g->busy_ns, g->last_end_ns - g->first_start_ns) / 1e6;
+    double ms = (double)WS_MIN(g->busy_ns, g->last_end_ns - g->first_start_ns) / 1e6 / g->stretch;
     int n = g->sms.n ? (int)g->sms.n : n_max;
     double *seen = &h->seen_ms[type][n];
     double before = *seen;

@@ -14,6 +14,7 @@
 #include "backend/client/memory.h"
 #include "backend/client/sms.h"
 #include "backend/scheduling/dispatch_private.h"
+#include "models/dvfs.h"
 #include "tests/lib/wsserver.h"
 
 #define PTX                                                                                        \
@@ -571,6 +572,39 @@ static void test_bookings_are_kept(void **state)
     wss_free(w);
 }
 
+static int take_clocks(struct ws_device *d, const struct ws_device_clocks *want,
+                       struct ws_device_clocks *ret)
+{
+    (void)d;
+    *ret = *want;
+    return 0;
+}
+
+/* EDL lowers the clocks of a job with slack. What was seen there is learned as it would be at the
+ * default. */
+static void test_times_at_other_clocks(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "edl", NULL);
+    struct ws_device_ops ops = *w->dev[0].base.ops;
+    ops.set_clocks = take_clocks;
+    w->dev[0].base.ops = &ops;
+    join(w, 0, 1);
+    ws_client_find(w->server, &w->peers[0].peer)->work.deadline_ms = 1000;
+    launch(w, 0, 1);
+    (void)wss_sync_stream(w, 0, LEGACY);
+    assert_true(runs(w, 1));
+    const struct ws_device_clocks *at = &w->dev[0].base.clocks_now;
+    const struct ws_task_history *h = w->server->dispatch->histories;
+    assert_true(w->dev[0].base.clocked && at->core < 0.95);
+    double slower =
+        ws_dvfs_time(&h->dvfs[0], at->core, at->memory) / ws_dvfs_time(&h->dvfs[0], 1, 1);
+    end(w, 1, 8000000);
+    int n_sm = w->server->dispatch->types[0].n_sm;
+    assert_float_equal(h->seen_ms[0][n_sm], 8 / slower, 1e-6);
+    wss_free(w);
+}
+
 /* A policy that can't do with these GPUs (EDL wants them all alike) holds nobody up. */
 static void test_nobody_waits_for_ever(void **state)
 {
@@ -737,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_real_gpus_move_all),
         cmocka_unit_test(test_a_move_is_priced),
         cmocka_unit_test(test_bookings_are_kept),
+        cmocka_unit_test(test_times_at_other_clocks),
         cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
         cmocka_unit_test(test_a_cooperative_launch_has_all_sms),
