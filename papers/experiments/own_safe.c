@@ -5,7 +5,8 @@
  * The sets are small and drawn at random: one to six tasks on one to three GPUs of one or two types
  * with one to eight SMs and one to three slots. In half of them all times are whole numbers, so
  * that releases, ends and deadlines often fall together. Some tasks have jitter, some have no
- * deadline. In half of the runs kernels end early, in half releases are sporadic. */
+ * deadline. In half of the runs kernels end early, in half releases are sporadic, and in half the
+ * policy may choose clocks. */
 #include "config.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "models/dvfs.h"
 #include "papers/common/parallel.h"
 #include "papers/experiments/experiment.h"
 #include "papers/sets/random.h"
@@ -36,9 +38,11 @@ struct small_set {
     struct ws_policy_gpu gpus[GPUS];
     double wcet[TASKS][TYPES][SMS];
     struct ws_policy_cost costs[TASKS][TYPES];
+    struct ws_dvfs_task dvfs[TASKS][TYPES];
     struct ws_policy_task tasks[TASKS];
     struct ws_policy_system sys;
     struct ws_machine_options run;
+    bool clocked; /* the policy may choose clocks */
 };
 /* Sums over all sets that pass. */
 struct safe_tally {
@@ -62,9 +66,12 @@ static void draw_task(struct ws_random *r, struct small_set *s, int i, bool whol
         double slower = k ? (double)ws_random_integer(r, 1, 3) : 1;
         for (int m = 1; m <= SMS; m++)
             s->wcet[i][k][m - 1] = maybe_whole(whole, work * slower / pow(m, 0.8));
+        s->dvfs[i][k] = (struct ws_dvfs_task){
+            .gamma = 6, .c = 3 * SMS - 6, .d = s->wcet[i][k][SMS - 1], .delta = ws_random_unit(r)};
         s->costs[i][k] = (struct ws_policy_cost){.n_sm = SMS,
                                                  .wcet = s->wcet[i][k],
                                                  .dyn_w_per_sm = 3,
+                                                 .dvfs = &s->dvfs[i][k],
                                                  .h2d = 0.25 * (double)ws_random_integer(r, 0, 1),
                                                  .d2h = 0.25};
     }
@@ -109,16 +116,18 @@ static void draw_set(struct ws_random *r, struct small_set *s)
                                          .early = 0.9 * (double)ws_random_integer(r, 0, 1),
                                          .late = 0.7 * (double)ws_random_integer(r, 0, 1),
                                          .seed = ws_random_next(r)};
+    s->clocked = ws_random_integer(r, 0, 1);
 }
 
 static int run(struct safe_tally *t, const struct small_set *s, int which)
 {
-    static const char *const options[2][2] = {{"guarantee=1", NULL}, {"guarantee=0", NULL}};
+    const char *const options[] = {which == SAFE ? "guarantee=1" : "guarantee=0",
+                                   s->clocked ? "dvfs=yes" : NULL, NULL};
     const struct ws_policy_ops *ops = ws_policy_find("wattshare");
     struct ws_machine_result result = {0};
     struct ws_policy *p = NULL;
     char error[160];
-    int r = ops->make(&p, options[which], error, sizeof(error));
+    int r = ops->make(&p, options, error, sizeof(error));
     if (!r)
         r = ops->prepare(p, &s->sys, error, sizeof(error));
     if (!r)

@@ -33,7 +33,7 @@ struct edl_task_list {
     size_t n, cap;
 };
 
-static struct ws_dvfs_task draw(const struct ws_gen_edl *g, struct ws_random *r)
+struct ws_dvfs_task ws_gen_edl_task(const struct ws_gen_edl *g, struct ws_random *r)
 {
     struct ws_dvfs_task t;
     if (g->library) {
@@ -58,7 +58,7 @@ static int fill(const struct ws_gen_edl *g, struct ws_random *r, double total,
                 struct edl_task_list *l)
 {
     for (double sum = 0; sum < total;) {
-        struct ws_cluster_task t = {.dvfs = draw(g, r)};
+        struct ws_cluster_task t = {.dvfs = ws_gen_edl_task(g, r)};
         double u = ws_random_uniform(r, g->u_low, g->u_high);
         if (!(u > 1e-9))
             continue;

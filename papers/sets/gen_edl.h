@@ -4,6 +4,7 @@
 #ifndef WS_PAPERS_SETS_GEN_EDL_H
 #define WS_PAPERS_SETS_GEN_EDL_H
 
+#include "papers/sets/random.h"
 #include "papers/sim/cluster.h"
 
 struct ws_gen_edl {
@@ -25,6 +26,8 @@ extern const struct ws_gen_edl ws_gen_edl_offline, ws_gen_edl_online;
 /* The utilisations the authors' release draws: U(0.25, 0.75) offline, U(0.15, 0.85) online. */
 void ws_gen_edl_release_u(struct ws_gen_edl *g);
 
+/* The parameters of one task of @g, at least ten times as long as its application. */
+struct ws_dvfs_task ws_gen_edl_task(const struct ws_gen_edl *g, struct ws_random *r);
 /* Return: 0 with @ret (free()) of @ret_n tasks by arrival; -EINVAL: a parameter is out of range;
  * -ENOMEM. */
 WS_MUST_CHECK int ws_gen_edl(const struct ws_gen_edl *g, struct ws_cluster_task **ret,

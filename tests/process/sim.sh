@@ -79,6 +79,9 @@ done
 expect 0 'guarantee=1: jobs missed in sets that pass' $w experiment own-safe --quick --no-plot --out "$tmp/safe"
 grep 'guarantee=1: jobs missed' "$tmp/out" | grep -q ' 0\.0 .*reproduces' || fail "own-safe: jobs are missed"
 grep -q 'guarantee=0: jobs missed in the same sets *– *[1-9]' "$tmp/out" || fail "own-safe: its sets are too easy"
+# Where it may choose clocks it takes less.
+expect 0 'ranges, wide interval: sets with more misses' $w experiment own-dvfs --quick --no-plot --out "$tmp/dvfs"
+grep -F 'ranges, U = 1.0, wide interval: J' "$tmp/out" | grep -q ' reproduces ' || { cat "$tmp/out"; fail "own-dvfs: clocks save less than a tenth"; }
 # A hunt: more runs of the same set, with other releases; sums over all.
 $w gen --paper sbeet --u 0.6 --count 4 >"$tmp/hunted"
 $w sim --policy wattshare --option guarantee=1 --hunt 10 --json "$tmp/hunted" >"$tmp/a"
