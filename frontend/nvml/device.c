@@ -220,6 +220,9 @@ NUMBER(nvmlDeviceGetDisplayActive, unsigned, 0)
 NUMBER(nvmlDeviceGetComputeMode, unsigned, 0)
 NUMBER(nvmlDeviceIsMigDeviceHandle, unsigned, 0)
 NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, 0)
+/* The accounts of programs are always kept; no events are told of. */
+NUMBER(nvmlDeviceGetAccountingMode, unsigned, 1)
+NUMBER(nvmlDeviceGetSupportedEventTypes, uint64_t, 0)
 
 /* ---- memory ---- */
 

@@ -231,18 +231,6 @@ WS_NVML_API int nvmlDeviceGetAccountingPids(struct ws_nvml_device *d, unsigned *
     return fits ? WS_NVML_SUCCESS : WS_NVML_INSUFFICIENT_SIZE;
 }
 
-/* The accounts are always kept. */
-WS_NVML_API int nvmlDeviceGetAccountingMode(struct ws_nvml_device *d, unsigned *ret)
-{
-    struct ws_nvml_view v;
-    int r = ws_nvml_hold_gpu(d, ret, &v);
-    if (r)
-        return r;
-    ws_nvml_release();
-    *ret = 1;
-    return WS_NVML_SUCCESS;
-}
-
 /* ---- names ---- */
 
 WS_NVML_API int nvmlSystemGetProcessName(unsigned pid, char *buf, unsigned size)

@@ -103,23 +103,15 @@ WS_NVML_API int nvmlEventSetFree(struct event_set *s)
     return WS_NVML_SUCCESS;
 }
 
-WS_NVML_API int nvmlDeviceGetSupportedEventTypes(struct ws_nvml_device *d, uint64_t *ret)
-{
-    struct ws_nvml_view v;
-    int r = ws_nvml_hold_gpu(d, ret, &v);
-    if (r)
-        return r;
-    ws_nvml_release();
-    *ret = 0;
-    return WS_NVML_SUCCESS;
-}
-
 WS_NVML_API int nvmlDeviceRegisterEvents(struct ws_nvml_device *d, uint64_t types,
                                          struct event_set *s)
 {
-    uint64_t supported;
-    int r = nvmlDeviceGetSupportedEventTypes(d, s ? &supported : NULL);
-    return r ? r : types & ~supported ? WS_NVML_NOT_SUPPORTED : WS_NVML_SUCCESS;
+    struct ws_nvml_view v;
+    int r = ws_nvml_hold_gpu(d, s, &v);
+    if (r)
+        return r;
+    ws_nvml_release();
+    return types ? WS_NVML_NOT_SUPPORTED : WS_NVML_SUCCESS;
 }
 
 /* Nothing happens: this waits for as long as it may. */
