@@ -36,14 +36,23 @@ WS_DRV_API(cuDeviceGetP2PAtomicCapabilities,
     return no_atomics(capabilities, operations, n);
 }
 
-WS_BOTH_API(cudaDriverGetVersion, cuDriverGetVersion, (int *version), (version))
+static int tell_version(int *ret, int version)
 {
-    if (!version)
+    if (!ret)
         return CUDA_INVALID_VALUE;
-    *version = WS_CUDA_VERSION;
+    *ret = version;
     return CUDA_OK;
 }
-WS_RT_ALIAS(cudaRuntimeGetVersion, cudaDriverGetVersion)
+
+WS_BOTH_API(cudaDriverGetVersion, cuDriverGetVersion, (int *version), (version))
+{
+    return tell_version(version, WS_CUDA_DRIVER_VERSION);
+}
+
+WS_RT_API(cudaRuntimeGetVersion, (int *version))
+{
+    return ws_rt_record(tell_version(version, WS_CUDA_VERSION));
+}
 
 /* There is no profiler to start. */
 WS_DRV_API(cuProfilerStart, (void))

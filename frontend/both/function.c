@@ -46,6 +46,13 @@ WS_BOTH_API(cudaFuncGetParamInfo, cuFuncGetParamInfo,
     return ws_fn_param(f, i, offset, bytes);
 }
 
+WS_BOTH_API(cudaFuncGetParamCount, cuFuncGetParamCount, (const void *function, size_t *n),
+            (function, n))
+{
+    WS_BOTH_ENTER_FUNCTION(f, function);
+    return ws_fn_n_params(f, n);
+}
+
 /* ---- occupancy ---- */
 
 WS_BOTH_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,

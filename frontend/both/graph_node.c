@@ -101,6 +101,8 @@ WS_BOTH_API(cudaGraphAddNode_v2, cuGraphAddNode_v2,
     WS_NODE_FILL(api, ws_content_any(&c, p));
     return code ? code : ws_content_add(&c, g, deps, data, n_deps, ret);
 }
+/* Of CUDA 13.4: the same, where a kernel and its context belong together, as they always do here. */
+WS_DRV_ALIAS(cuGraphAddNode_v3, cuGraphAddNode_v2)
 WS_DRV_API(cuGraphAddNode, (struct ws_node * *ret, struct ws_graph *g, struct ws_node *const *deps,
                             size_t n_deps, struct cuda_node_params *p))
 {
@@ -108,5 +110,6 @@ WS_DRV_API(cuGraphAddNode, (struct ws_node * *ret, struct ws_graph *g, struct ws
 }
 WS_BOTH_SET_NODE(cudaGraphNodeSetParams, cuGraphNodeSetParams, (struct cuda_node_params * p),
                  ws_content_any(&c, p))
+WS_DRV_ALIAS(cuGraphNodeSetParams_v2, cuGraphNodeSetParams)
 WS_BOTH_SET_EXEC_NODE(cudaGraphExecNodeSetParams, cuGraphExecNodeSetParams,
                       (struct cuda_node_params * p), ws_content_any(&c, p))

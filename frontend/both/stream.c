@@ -126,15 +126,23 @@ WS_BOTH_STREAM_API(cudaStreamAddCallback, cuStreamAddCallback, _ptsz,
     return ws_api_error(api, ws_work_put(id, &w, true));
 }
 
-WS_BOTH_STREAM_API(cudaLaunchHostFunc, cuLaunchHostFunc, _ptsz,
-                   (void *stream, void (*fn)(void *), void *data), (stream, fn, data))
+/* @mode: whether a GPU waits for the function by blocking or by spinning; here it always blocks. */
+WS_BOTH_STREAM_API(cudaLaunchHostFunc_v2, cuLaunchHostFunc_v2, _ptsz,
+                   (void *stream, void (*fn)(void *), void *data, unsigned mode),
+                   (stream, fn, data, mode))
 {
     WS_BOTH_ENTER(c);
     WS_BOTH_STREAM(id, stream, per_thread, c->device);
-    if (!fn)
+    if (!fn || mode > 1)
         return CUDA_INVALID_VALUE;
     struct ws_stream_work w = {.kind = WS_WORK_HOST, .host = {.fn = fn, .data = data}};
     return ws_api_error(api, ws_work_put(id, &w, true));
+}
+
+WS_BOTH_STREAM_API(cudaLaunchHostFunc, cuLaunchHostFunc, _ptsz,
+                   (void *stream, void (*fn)(void *), void *data), (stream, fn, data))
+{
+    return cudaLaunchHostFunc_v2_both(api, per_thread, stream, fn, data, 0);
 }
 
 /* ---- hints: checked, and of no further effect ---- */

@@ -104,3 +104,10 @@ WS_DRV_API(cuKernelGetParamInfo, (struct ws_kernel * k, size_t i, size_t *offset
     int code = kernel_on(k, some_device(), &f);
     return code ? code : ws_fn_param(f, i, offset, bytes);
 }
+
+WS_DRV_API(cuKernelGetParamCount, (struct ws_kernel * k, size_t *n))
+{
+    struct ws_fn *f;
+    int code = kernel_on(k, some_device(), &f);
+    return code ? code : ws_fn_n_params(f, n);
+}

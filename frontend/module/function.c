@@ -99,6 +99,14 @@ int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes)
     return CUDA_OK;
 }
 
+int ws_fn_n_params(const struct ws_fn *f, size_t *n)
+{
+    if (!n)
+        return CUDA_INVALID_VALUE;
+    *n = ws_function_info(f->function)->n_param_offsets;
+    return CUDA_OK;
+}
+
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes, int *ret_blocks)
 {
     uint32_t n;

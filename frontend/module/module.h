@@ -130,6 +130,8 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret);
 int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value);
 /* Where a parameter lies; @bytes may be NULL. Return: a CUDA code, INVALID_VALUE past the last. */
 int ws_fn_param(const struct ws_fn *f, size_t i, size_t *offset, size_t *bytes);
+/* How many parameters there are. Return: a CUDA code. */
+int ws_fn_n_params(const struct ws_fn *f, size_t *n);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
                      int *ret_blocks);

@@ -39,7 +39,7 @@ WS_NVML_API int nvmlSystemGetCudaDriverVersion_v2(int *ret)
 {
     if (!ret)
         return WS_NVML_INVALID_ARGUMENT;
-    *ret = WS_CUDA_VERSION;
+    *ret = WS_CUDA_DRIVER_VERSION;
     return WS_NVML_SUCCESS;
 }
 

@@ -73,6 +73,8 @@ typedef uint64_t dptr;
     F(cuLinkDestroy, (handle))                                                                     \
     F(cuFuncGetAttribute, (int *, int, handle))                                                    \
     F(cuFuncGetParamInfo, (handle, size_t, size_t *, size_t *))                                    \
+    F(cuFuncGetParamCount, (handle, size_t *))                                                     \
+    F(cuLaunchHostFunc_v2, (handle, void (*)(void *), void *, unsigned))                           \
     F(cuFuncSetBlockShape, (handle, int, int, int))                                                \
     F(cuParamSetv, (handle, int, void *, unsigned))                                                \
     F(cuParamSetSize, (handle, unsigned))                                                          \
@@ -139,7 +141,7 @@ static void before_init(void)
     handle h;
     dptr p;
     OK(cuDriverGetVersion(&v));
-    CHECK(v >= 13000);
+    CHECK(v >= 13050);
     IS(3, cuDeviceGetCount(&v));
     IS(3, cuMemAlloc_v2(&p, 4));
     IS(3, cuCtxGetCurrent(&h));
@@ -255,6 +257,9 @@ static void modules(void)
     OK(cuFuncGetParamInfo(f, 2, &offset, &bytes));
     CHECK(offset == 12 && bytes == 4);
     IS(1, cuFuncGetParamInfo(f, 3, &offset, &bytes));
+    OK(cuFuncGetParamCount(f, &bytes));
+    CHECK(bytes == 3);
+    IS(1, cuFuncGetParamCount(f, NULL));
     OK(cuFuncGetAttribute(&v, 0, f));
     CHECK(v > 0);
     OK(cuModuleUnload(m));
@@ -281,6 +286,25 @@ static void modules(void)
     OK(cuModuleLoadData(&m, image));
     OK(cuLinkDestroy(link));
     OK(cuModuleUnload(m));
+}
+
+static void count_up(void *n)
+{
+    ++*(int *)n;
+}
+
+static void host_functions(void)
+{
+    handle s = NULL;
+    int n = 0;
+    OK(cuStreamCreate(&s, 1));
+    OK(cuLaunchHostFunc_v2(s, count_up, &n, 0));
+    OK(cuLaunchHostFunc_v2(s, count_up, &n, 1));
+    IS(1, cuLaunchHostFunc_v2(s, count_up, &n, 2));
+    IS(1, cuLaunchHostFunc_v2(s, NULL, &n, 0));
+    OK(cuStreamSynchronize(s));
+    CHECK(n == 2);
+    OK(cuStreamDestroy_v2(s));
 }
 
 static void launches(void)
@@ -406,6 +430,7 @@ int main(void)
     modules();
     memory();
     memset(data, 0, sizeof(data));
+    host_functions();
     launches();
     handle g;
     IS(801, cuImportExternalMemory(&g, NULL));
