@@ -9,7 +9,7 @@
  * call by chance, and an address that stands only in a table of data is not found. Names that
  * are only strings (for dlsym, cuGetProcAddress) are "possible". An object with a static runtime
  * holds many such strings itself; there only those count whose address the program's own code
- * takes. */
+ * takes. Of a stripped runtime that is known (base/static_runtime.h), the functions are known too. */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/static_runtime.h"
 
 struct function {
     uint64_t from, to;
@@ -82,30 +83,71 @@ static int by_address(const void *va, const void *vb)
     return (int)b->is_entry - (int)a->is_entry;
 }
 
-static int find_functions(struct elf_scan *s)
+static int add_function(struct elf_scan *s, const struct function *f)
+{
+    if (ws_grow((void **)&s->functions, &s->cap_functions, s->n_functions + 1,
+                sizeof(*s->functions)))
+        return ws_raise(-ENOMEM);
+    s->functions[s->n_functions++] = *f;
+    s->has_runtime |= f->is_entry;
+    return 0;
+}
+
+static bool is_entry(const char *name)
+{
+    struct ws_ledger_entry e;
+    return strstr(name, "cuda") && ws_ledger_find(name, &e) && e.api == WS_LEDGER_RUNTIME;
+}
+
+static int find_symbols(struct elf_scan *s)
 {
     struct ws_elf_symbols syms;
-    struct ws_ledger_entry e;
+    int r = 0;
     if (!ws_elf_symbols(s->e, SHT_SYMTAB, &syms))
         return 0;
-    for (uint64_t i = 0; i < syms.n; i++) {
+    for (uint64_t i = 0; i < syms.n && !r; i++) {
         const Elf64_Sym *y = &syms.v[i];
         const char *name = ws_elf_symbol_name(&syms, y);
         if (!name || y->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(y->st_info) != STT_FUNC ||
             y->st_value + y->st_size < y->st_value)
             continue;
         struct function f = {y->st_value, y->st_value + y->st_size, name, false, false};
-        f.is_entry = strstr(name, "cuda") && ws_ledger_find(name, &e) && e.api == WS_LEDGER_RUNTIME;
+        f.is_entry = is_entry(name);
         f.is_runtime = f.is_entry || !strncmp(name, "libcudart_static_", 17);
-        s->has_runtime |= f.is_entry;
-        if (ws_grow((void **)&s->functions, &s->cap_functions, s->n_functions + 1,
-                    sizeof(*s->functions)))
-            return ws_raise(-ENOMEM);
-        s->functions[s->n_functions++] = f;
+        r = add_function(s, &f);
     }
+    return r;
+}
+
+/* The functions of a runtime without symbols. What lies between its entry points is the runtime's
+ * too. */
+static int find_stripped(struct elf_scan *s)
+{
+    struct ws_static_runtime rt;
+    struct ws_static_function f;
+    if (!ws_static_runtime_find(s->e, &rt))
+        return 0;
+    int r = add_function(s, &(struct function){rt.address, rt.address, "", false, true});
+    for (size_t i = 0; !r && ws_static_runtime_next(&rt, &i, &f);)
+        r = add_function(s,
+                         &(struct function){f.address, f.address, f.name, is_entry(f.name), true});
+    if (!s->has_runtime)
+        return r;
+    qsort(s->functions, s->n_functions, sizeof(*s->functions), by_address);
+    for (size_t i = 0; i < s->n_functions; i++)
+        s->functions[i].to =
+            i + 1 < s->n_functions ? s->functions[i + 1].from : rt.address + rt.bytes;
+    return r;
+}
+
+static int find_functions(struct elf_scan *s)
+{
+    int r = find_symbols(s);
+    if (!r && !s->n_functions && ws_elf_section(s->e, ".nvFatBinSegment"))
+        r = find_stripped(s);
     if (s->n_functions)
         qsort(s->functions, s->n_functions, sizeof(*s->functions), by_address);
-    return 0;
+    return r;
 }
 
 /* The function that begins at @va, or that holds it; NULL if none. */
@@ -309,9 +351,11 @@ static void check_stripped(struct elf_scan *s)
                                                .state = WS_LEDGER_MISSING,
                                                .name = "CUDA runtime without symbols",
                                                .object = (char *)s->object,
-                                               .note = "stripped, so its entry points can't be "
+                                               .note = "stripped, and of a version that is not "
+                                                       "known, so its entry points can't be "
                                                        "found nor redirected: build it with "
-                                                       "-cudart shared, or don't strip it"});
+                                                       "-cudart shared, or with a CUDA runtime "
+                                                       "of 12.9 to 13.5, or don't strip it"});
 }
 
 int ws_cover_elf(struct ws_cover *c, const char *object, const struct ws_elf *e,

@@ -18,11 +18,12 @@
  * what constructors did.
  *
  * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports
- * __cudaRegisterFatBinary nor has it in .symtab, it carries a runtime that we can't find. NVIDIA's
- * runtime must not run on top of our driver façade, so a program is stopped; a library may never be
- * used (NVIDIA's own math libraries are like that), so it is only remembered: when its runtime asks
- * for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime, whose symbols ours
- * preempt. */
+ * __cudaRegisterFatBinary nor has it in .symtab, it carries a stripped runtime. If that is one of
+ * those that base/static_runtime.h knows, its functions are where they are in NVIDIA's archive, and
+ * it is redirected as any other. Otherwise we can't find it. NVIDIA's runtime must not run on top of
+ * our driver façade, so a program is stopped; a library may never be used, so it is only remembered:
+ * when its runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime,
+ * whose symbols ours preempt. */
 #include "frontend/interpose/redirect.h"
 
 #include <errno.h>
@@ -39,11 +40,15 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/elf.h"
+#include "base/static_runtime.h"
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/interpose/toolkit.h"
 
 enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 };
-#define CURE "build it with nvcc's option -cudart shared, or do not strip it"
+#define CURE                                                                                       \
+    "build it with nvcc's option -cudart shared, or with a CUDA runtime of 12.9 to 13.5, or do "   \
+    "not "                                                                                         \
+    "strip it"
 
 /* ---- code ---- */
 
@@ -209,6 +214,32 @@ static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s,
     return 0;
 }
 
+/* As collect(), of a runtime without symbols. */
+static int collect_stripped(const struct ws_elf *e, const struct ws_static_runtime *rt,
+                            void *(*find)(const char *), struct target **ret, size_t *ret_n)
+{
+    struct ws_static_function f;
+    size_t cap = 0;
+    for (size_t i = 0; ws_static_runtime_next(rt, &i, &f);) {
+        void *fn = find(f.name);
+        if (!fn || !code_segment(e, f.address, f.bytes))
+            continue;
+        if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof(**ret)))
+            return ws_raise(-ENOMEM);
+        (*ret)[(*ret_n)++] = (struct target){f.address, f.bytes, fn};
+    }
+    return 0;
+}
+
+/* Does the object register code with a runtime that it holds, but not by name? */
+static bool has_nameless_runtime(const struct ws_elf *e)
+{
+    struct ws_elf_symbols dynamic;
+    return ws_elf_section(e, ".nvFatBinSegment") &&
+           !(ws_elf_symbols(e, SHT_DYNSYM, &dynamic) &&
+             named(&dynamic, "__cudaRegisterFatBinary", false));
+}
+
 /* Writes the jumps of one run of pages. */
 static int write_jumps(const struct target *t, size_t n, uintptr_t base, size_t *n_failed)
 {
@@ -222,23 +253,33 @@ static int write_jumps(const struct target *t, size_t n, uintptr_t base, size_t 
     return mprotect((void *)first, last + 1 - first, PROT_READ | PROT_EXEC) ? ws_raise(-errno) : 0;
 }
 
+/* The places of the entry points of the runtime in @e. Return: 0, or as ws_redirect_object(). */
+static int find_targets(const struct ws_elf *e, void *(*find)(const char *), struct target **ret,
+                        size_t *ret_n, struct ws_redirected *result)
+{
+    struct ws_elf_symbols s;
+    struct ws_static_runtime stripped;
+    if (ws_elf_symbols(e, SHT_SYMTAB, &s) && defines(&s, "__cudaRegisterFatBinary") &&
+        defines(&s, "cudaMalloc"))
+        return collect(e, &s, find, ret, ret_n);
+    if (!has_nameless_runtime(e))
+        return WS_REDIRECT_NONE;
+    if (!ws_static_runtime_find(e, &stripped))
+        return WS_REDIRECT_STRIPPED;
+    result->stripped_version = stripped.version;
+    return collect_stripped(e, &stripped, find, ret, ret_n);
+}
+
 int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
-                       void *(*find)(const char *name), size_t *ret_n_failed)
+                       void *(*find)(const char *name), struct ws_redirected *ret)
 {
     struct ws_elf e;
-    struct ws_elf_symbols s, dynamic;
     struct target *t = NULL;
-    size_t n = 0, n_failed = 0;
+    size_t n = 0;
+    *ret = (struct ws_redirected){0};
     if (ws_elf_init(&e, image, bytes))
         return WS_REDIRECT_NONE;
-    bool has_symbols = ws_elf_symbols(&e, SHT_SYMTAB, &s);
-    if (!has_symbols || !defines(&s, "__cudaRegisterFatBinary") || !defines(&s, "cudaMalloc")) {
-        bool registers = ws_elf_section(&e, ".nvFatBinSegment");
-        bool imports = registers && ws_elf_symbols(&e, SHT_DYNSYM, &dynamic) &&
-                       named(&dynamic, "__cudaRegisterFatBinary", false);
-        return registers && !imports ? WS_REDIRECT_STRIPPED : WS_REDIRECT_NONE;
-    }
-    int r = collect(&e, &s, find, &t, &n);
+    int r = find_targets(&e, find, &t, &n, ret);
     if (!r && n)
         qsort(t, n, sizeof(*t), compare_targets);
     /* Runs of functions that lie close together share their changes of protection. */
@@ -247,11 +288,10 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
                         code_segment(&e, t[j].value, 1) == code_segment(&e, t[i].value, 1);
              j++)
             ;
-        r = write_jumps(t + i, j - i, base, &n_failed);
+        r = write_jumps(t + i, j - i, base, &ret->n_failed);
     }
     free(t);
-    *ret_n_failed = n_failed;
-    return r ? r : (int)(n - n_failed);
+    return r ? r : (int)(n - ret->n_failed);
 }
 
 /* ---- all objects ---- */
@@ -293,7 +333,7 @@ static bool uninteresting(const char *path)
 static void redirect_file(const char *path, struct loaded_object *o, bool is_program)
 {
     struct stat st;
-    size_t n_failed = 0;
+    struct ws_redirected result;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -303,8 +343,9 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
     close(fd);
     if (image == MAP_FAILED)
         return;
-    int r = ws_redirect_object(image, st.st_size, o->base, ws_entrypoint_find, &n_failed);
-    o->toolkit = ws_toolkit_of_file(image, st.st_size);
+    int r = ws_redirect_object(image, st.st_size, o->base, ws_entrypoint_find, &result);
+    o->toolkit = result.stripped_version ? atoi(result.stripped_version)
+                                         : ws_toolkit_of_file(image, st.st_size);
     munmap(image, st.st_size);
     if (r == WS_REDIRECT_NONE)
         return;
@@ -314,7 +355,7 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
         exe[n] = '\0';
         path = exe;
     }
-    o->stranger = r < 0 || r == WS_REDIRECT_STRIPPED || n_failed;
+    o->stranger = r < 0 || r == WS_REDIRECT_STRIPPED || result.n_failed;
     if (!o->stranger) {
         if (begun && !early && !is_program)
             ws_log(WS_WARN,
@@ -324,7 +365,8 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
                    "link it with -cudart shared",
                    path);
         if (ws_debug_on("redirect"))
-            ws_log(WS_DEBUG, "redirect: done file=%s entry_points=%d", path, r);
+            ws_log(WS_DEBUG, "redirect: done file=%s entry_points=%d stripped_runtime=%s", path, r,
+                   result.stripped_version ? result.stripped_version : "no");
         return;
     }
     if (r == WS_REDIRECT_STRIPPED && !is_program)

@@ -22,14 +22,19 @@ const char *ws_redirect_stranger(const void *address);
 /* The toolkit (toolkit.h) that the object was built with that holds the code at @address; 0: it
  * doesn't tell, or there is none. *ret_newest: the newest of all objects. */
 int ws_redirect_toolkit(const void *address, int *ret_newest);
-/* Writes jumps over the entry points found in the symbols of one file. @image, @bytes: the file;
- * @base: where it is loaded; @find: gives the replacement for a name, or NULL. Return: number
- * redirected, WS_REDIRECT_…, or a negative error. */
 enum {
     WS_REDIRECT_NONE = 0 /* no static runtime */,
-    WS_REDIRECT_STRIPPED = 1 << 20 /* one without symbols */
+    WS_REDIRECT_STRIPPED =
+        1 << 20 /* one without symbols, which base/static_runtime.h does not know */
 };
+struct ws_redirected {
+    size_t n_failed;              /* functions that are too short to be patched */
+    const char *stripped_version; /* of a runtime without symbols that is known, or NULL */
+};
+/* Writes jumps over the entry points found in one file: by its symbols, or by what the runtime's
+ * code is known to look like. @image, @bytes: the file; @base: where it is loaded; @find: gives the
+ * replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
 int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
-                       void *(*find)(const char *name), size_t *ret_n_failed);
+                       void *(*find)(const char *name), struct ws_redirected *ret);
 
 #endif

@@ -133,11 +133,11 @@ static int teardown(void **state)
 static void test_truncated(void **state)
 {
     struct self *s = *state;
-    size_t n_failed;
+    struct ws_redirected result;
     for (size_t n = 0; n < s->bytes; n += n < 4096 ? 61 : 1009) {
         uint8_t *copy = malloc(n ? n : 1); /* exact size: the sanitizer sees what goes past it */
         memcpy(copy, s->file, n);
-        int r = ws_redirect_object(copy, n, s->base, find_none, &n_failed);
+        int r = ws_redirect_object(copy, n, s->base, find_none, &result);
         free(copy);
         assert_true(r == WS_REDIRECT_NONE || r == WS_REDIRECT_STRIPPED);
     }
@@ -148,7 +148,7 @@ static void test_damaged(void **state)
     struct self *s = *state;
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)s->file;
     uint8_t *copy = malloc(s->bytes);
-    size_t n_failed;
+    struct ws_redirected result;
     uint32_t seed = 1;
     for (int i = 0; i < 4000; i++) {
         memcpy(copy, s->file, s->bytes);
@@ -159,7 +159,7 @@ static void test_damaged(void **state)
                                     : h->e_phoff + (seed >> 8) % (h->e_phnum * sizeof(Elf64_Phdr));
             copy[where] = (uint8_t)(seed >> 3 ^ i);
         }
-        int r = ws_redirect_object(copy, s->bytes, s->base, find_none, &n_failed);
+        int r = ws_redirect_object(copy, s->bytes, s->base, find_none, &result);
         assert_true(r == WS_REDIRECT_NONE || r == WS_REDIRECT_STRIPPED);
     }
     free(copy);
@@ -187,10 +187,10 @@ static void test_elf_reads(void **state)
 static void test_redirects(void **state)
 {
     struct self *s = *state;
-    size_t n_failed = 99;
+    struct ws_redirected result;
     assert_int_equal(cudaMalloc() + __cudaRegisterFatBinary() + cudaCrowded(), 3);
-    assert_int_equal(ws_redirect_object(s->file, s->bytes, s->base, find_but_tiny, &n_failed), 4);
-    assert_int_equal(n_failed, 0);
+    assert_int_equal(ws_redirect_object(s->file, s->bytes, s->base, find_but_tiny, &result), 4);
+    assert_int_equal(result.n_failed, 0);
     assert_int_equal(cudaMalloc(), 42);
     assert_int_equal(__cudaRegisterFatBinary(), 42);
     assert_int_equal(__cudaGetProcAddress(), 42);
@@ -204,9 +204,9 @@ static void test_redirects(void **state)
 static void test_too_short_is_told(void **state)
 {
     struct self *s = *state;
-    size_t n_failed = 0;
-    assert_int_equal(ws_redirect_object(s->file, s->bytes, s->base, find_the_others, &n_failed), 1);
-    assert_int_equal(n_failed, 1);
+    struct ws_redirected result;
+    assert_int_equal(ws_redirect_object(s->file, s->bytes, s->base, find_the_others, &result), 1);
+    assert_int_equal(result.n_failed, 1);
     assert_int_equal(cudaTiny(), 0);
     assert_int_equal(neighbour2(), 8);
     assert_int_equal(cudaUnknown(), 42);
