@@ -62,12 +62,6 @@ bool ws_modules_free_one(struct ws_client *c)
     return true;
 }
 
-static bool has_address(const struct ws_ptx_var *v)
-{
-    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
-           v->link != WS_LINK_EXTERN;
-}
-
 /* Lays the variables out in one allocation, unless the instance will bring them with it. */
 static Ws__Error place_variables(struct ws_module *m)
 {
@@ -82,7 +76,7 @@ static Ws__Error place_variables(struct ws_module *m)
         uint64_t at = 0;
         for (uint32_t i = 0; i < info->n_vars; i++) {
             const struct ws_ptx_var *v = &info->vars[i];
-            if (!has_address(v))
+            if (!ws_variable_has_address(v))
                 continue;
             uint64_t align = v->align > 256 && v->align <= WS_DEVICE_PAGE_BYTES ? v->align : 256;
             if (align & (align - 1))
@@ -203,54 +197,31 @@ void ws_module_place(struct ws_client *c, const Ws__ModulePlace *q, uint64_t seq
     ws_instance_make(ws_module_ref(m), var_va, q->keep, seq, placed);
 }
 
-static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
+/* A field of repeated messages, of which @bytes has all, the first one's tag included. Protobuf-c
+ * copies a field that it does not know as it is, behind its tag. */
+static void add_packed(Ws__ModuleInfo *out, uint32_t field, uint8_t *bytes, size_t n)
 {
-    switch (type) {
-    case WS_T_TEXREF:
-        return WS__VARIABLE__KIND__TEXREF;
-    case WS_T_SURFREF:
-        return WS__VARIABLE__KIND__SURFREF;
-    case WS_T_SAMPLERREF:
-        return WS__VARIABLE__KIND__SAMPLERREF;
-    default:
-        return WS__VARIABLE__KIND__DATA;
-    }
+    if (!n)
+        return;
+    out->base.unknown_fields[out->base.n_unknown_fields++] =
+        (ProtobufCMessageUnknownField){.tag = field,
+                                       .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                       .data = bytes + WS_KERNELS_TAG_BYTES,
+                                       .len = n - WS_KERNELS_TAG_BYTES};
 }
 
 /* Replies with what the module holds; false: no memory. */
 static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
 {
-    struct ws_arena *a = &c->server->arena;
-    const struct ws_dmodule_info *info = m->code->info;
+    ProtobufCMessageUnknownField packed[2];
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
-    out.variables = ws_arena_array(a, info->n_vars, sizeof(*out.variables));
-    if (!out.variables)
+    uint8_t *variables = ws_arena_alloc(&c->server->arena, m->code->variables.n_bytes);
+    if (!variables)
         return false;
-    /* Protobuf-c copies a field that it does not know as it is, behind its tag. */
-    ProtobufCMessageUnknownField kernels = {.tag = WS_KERNELS_FIELD,
-                                            .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED};
-    if (m->code->packed.n) {
-        kernels.data = m->code->packed.bytes + WS_KERNELS_TAG_BYTES;
-        kernels.len = m->code->packed.n - WS_KERNELS_TAG_BYTES;
-        out.base.unknown_fields = &kernels;
-        out.base.n_unknown_fields = 1;
-    }
-    for (uint32_t i = 0; i < info->n_vars; i++) {
-        const struct ws_ptx_var *v = &info->vars[i];
-        Ws__Variable *w = m->var_va[i] ? ws_arena_alloc(a, sizeof(*w)) : NULL;
-        if (!m->var_va[i])
-            continue;
-        if (!w)
-            return false;
-        ws__variable__init(w);
-        w->name = (char *)v->name;
-        w->address = m->var_va[i];
-        w->bytes = v->size_bytes;
-        w->constant = v->space == WS_SP_CONST;
-        w->managed = v->managed;
-        w->kind = variable_kind((enum ws_ptx_type)v->type);
-        out.variables[out.n_variables++] = w;
-    }
+    out.base.unknown_fields = packed;
+    add_packed(&out, WS_KERNELS_FIELD, m->code->packed.bytes, m->code->packed.n);
+    add_packed(&out, WS_VARIABLES_FIELD, variables,
+               ws_variables_tell(m->code, m->var_va, variables));
     out.prints = m->code->prints;
     Ws__Reply r = WS__REPLY__INIT;
     r.seq = seq;

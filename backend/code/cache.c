@@ -214,6 +214,8 @@ static void entry_free(struct ws_code_entry *e)
     free(e->rewritten);
     ws_learn_code_free(e->learn);
     free(e->packed.bytes);
+    free(e->variables.bytes);
+    free(e->variables.at);
     free(e);
 }
 
@@ -278,7 +280,8 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         return r;
     }
     uint64_t now_held = ws_budget_held();
-    e->bytes = (now_held > held ? now_held - held : 0) + e->packed.n;
+    e->bytes = (now_held > held ? now_held - held : 0) + e->packed.n + e->variables.n_bytes +
+               e->variables.n * sizeof(*e->variables.at);
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;

@@ -36,7 +36,17 @@ struct ws_code_entry {
     struct {
         uint8_t *bytes; /* malloc'ed */
         size_t n;
-    } packed;        /* a ModuleInfo of nothing but the kernels: the same for all clients */
+    } packed; /* a ModuleInfo of nothing but the kernels: the same for all clients */
+    struct ws_packed_variables {
+        uint8_t *bytes; /* the variables of a ModuleInfo; malloc'ed, as is at */
+        size_t n_bytes;
+        struct ws_packed_variable {
+            uint32_t index;   /* in info->vars */
+            uint32_t address; /* where in its bytes its address is: WS_PACKED_ADDRESS_BYTES */
+            size_t begin;
+        } * at; /* of each that has an address */
+        uint32_t n;
+    } variables;
     bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
     uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;

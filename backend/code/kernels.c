@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A module may have 100,000 kernels, and a client may load it again and again: so what is said of
- * them is made once, by the thread that makes the code. */
+/* A module may have 100,000 kernels or variables, and a client may load it again and again: so what
+ * is said of them is made once, by the thread that makes the code. The addresses of variables are
+ * each client's own. They are packed as if they were UINT64_MAX, which takes the most bytes, and are
+ * then put in their places. */
 #include "backend/code/kernels.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
 
@@ -62,10 +66,122 @@ static bool pack(struct ws_code_entry *code, struct ws_arena *a)
     return true;
 }
 
+/* ---- variables ---- */
+
+bool ws_variable_has_address(const struct ws_ptx_var *v)
+{
+    return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
+           v->link != WS_LINK_EXTERN;
+}
+
+static Ws__Variable__Kind variable_kind(enum ws_ptx_type type)
+{
+    switch (type) {
+    case WS_T_TEXREF:
+        return WS__VARIABLE__KIND__TEXREF;
+    case WS_T_SURFREF:
+        return WS__VARIABLE__KIND__SURFREF;
+    case WS_T_SAMPLERREF:
+        return WS__VARIABLE__KIND__SAMPLERREF;
+    default:
+        return WS__VARIABLE__KIND__DATA;
+    }
+}
+
+static Ws__Variable variable_message(const struct ws_ptx_var *v)
+{
+    Ws__Variable w = WS__VARIABLE__INIT;
+    w.name = (char *)v->name;
+    w.address = UINT64_MAX;
+    w.bytes = v->size_bytes;
+    w.constant = v->space == WS_SP_CONST;
+    w.managed = v->managed;
+    w.kind = variable_kind((enum ws_ptx_type)v->type);
+    return w;
+}
+
+static size_t varint_bytes(uint64_t v)
+{
+    size_t n = 1;
+    for (; v >= 0x80; v >>= 7)
+        n++;
+    return n;
+}
+
+/* Writes @v as a varint of @n bytes, which may be more than it takes. */
+static void put_varint(uint8_t *p, uint64_t v, size_t n)
+{
+    for (size_t i = 0; i < n; i++, v >>= 7)
+        p[i] = (uint8_t)((v & 0x7f) | (i + 1 < n ? 0x80 : 0));
+}
+
+/* Field and length before a variable, and in it what is before the digits of its address. */
+static size_t before_variable(size_t bytes)
+{
+    return WS_KERNELS_TAG_BYTES + varint_bytes(bytes);
+}
+
+static size_t before_address(const char *name)
+{
+    size_t n = strlen(name);
+    return (n ? 1 + varint_bytes(n) + n : 0) + 1;
+}
+
+static bool pack_variables(struct ws_code_entry *code)
+{
+    struct ws_packed_variables *p = &code->variables;
+    const struct ws_dmodule_info *info = code->info;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        if (!ws_variable_has_address(&info->vars[i]))
+            continue;
+        Ws__Variable w = variable_message(&info->vars[i]);
+        size_t n = ws__variable__get_packed_size(&w);
+        p->n_bytes += before_variable(n) + n;
+        p->n++;
+    }
+    p->bytes = malloc(WS_MAX(p->n_bytes, (size_t)1));
+    p->at = ws_alloc_array(p->n + 1, sizeof(*p->at));
+    if (!p->bytes || !p->at)
+        return false;
+    uint8_t *to = p->bytes;
+    struct ws_packed_variable *at = p->at;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        if (!ws_variable_has_address(&info->vars[i]))
+            continue;
+        Ws__Variable w = variable_message(&info->vars[i]);
+        size_t n = ws__variable__get_packed_size(&w), before = before_variable(n);
+        *to = WS_VARIABLES_FIELD << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+        put_varint(to + WS_KERNELS_TAG_BYTES, n, before - WS_KERNELS_TAG_BYTES);
+        ws__variable__pack(&w, to + before);
+        *at++ = (struct ws_packed_variable){.index = i,
+                                            .address = (uint32_t)(before + before_address(w.name)),
+                                            .begin = (size_t)(to - p->bytes)};
+        to += before + n;
+    }
+    at->begin = p->n_bytes;
+    return true;
+}
+
+size_t ws_variables_tell(const struct ws_code_entry *code, const uint64_t *var_va, uint8_t *to)
+{
+    const struct ws_packed_variables *p = &code->variables;
+    uint8_t *begin = to;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct ws_packed_variable *at = &p->at[i];
+        size_t n = at[1].begin - at->begin;
+        if (!var_va[at->index])
+            continue;
+        memcpy(to, p->bytes + at->begin, n);
+        put_varint(to + at->address, var_va[at->index], WS_PACKED_ADDRESS_BYTES);
+        to += n;
+    }
+    return (size_t)(to - begin);
+}
+
 int ws_kernels_pack(struct ws_code_entry *code)
 {
     struct ws_arena a = WS_ARENA_NULL;
-    bool ok = pack(code, &a);
+    bool ok = pack(code, &a) && pack_variables(code);
     ws_arena_deinit(&a);
     return ok ? 0 : ws_raise(-ENOMEM);
 }

@@ -33,22 +33,32 @@ static const char *pieces(const struct target *t, unsigned copy)
     return NULL;
 }
 
-/* A new module of 100,000 kernels, of which the answer tells. */
-static const char *kernels(const struct target *t, unsigned copy)
+/* A new module that consists of 100,000 lines like @line, of which the answer tells. */
+static const char *very_many(const struct target *t, unsigned copy, const char *line)
 {
-    enum { KERNELS = 100000, KERNEL_BYTES = 40 };
-    char *text = malloc((size_t)KERNELS * KERNEL_BYTES);
+    enum { LINES = 100000, LINE_BYTES = 48 };
+    char *text = malloc((size_t)LINES * LINE_BYTES);
     struct raw r;
     for (unsigned i = 0; text && attack_goes_on(t) && attack_open(&r, t); i++) {
         size_t n = (size_t)sprintf(
             text, "// %u %u\n.version 7.0\n.target sm_50\n.address_size 64\n", copy, i);
-        for (unsigned k = 0; k < KERNELS; k++)
-            n += (size_t)sprintf(text + n, ".entry k%u(){ret;}\n", k);
+        for (unsigned k = 0; k < LINES; k++)
+            n += (size_t)sprintf(text + n, line, k);
         while (attack_goes_on(t) && raw_load(&r, 1, text, n) < 0)
             ; /* it takes longer than raw_wait() waits */
         raw_close(&r);
     }
     return NULL;
+}
+
+static const char *kernels(const struct target *t, unsigned copy)
+{
+    return very_many(t, copy, ".entry k%u(){ret;}\n");
+}
+
+static const char *variables(const struct target *t, unsigned copy)
+{
+    return very_many(t, copy, ".visible .global .u32 v%u = 1;\n");
 }
 
 /* A managed variable of 256 MiB that is moved to memory whose pages are all there, again and
@@ -197,6 +207,7 @@ static const char *tables(const struct target *t, unsigned copy)
 const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
+    {"7", "variables", "a module of 100,000 variables", variables, .ms = 4000, .max_mib = 1024},
     {"7", "places", "moves a managed variable of 256 MiB", places, .ms = 3000, .max_mib = 1024},
     {"7", "initial", "loads 32 MiB of initial values", initial, .ms = 4000, .max_mib = 2048},
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
