@@ -316,7 +316,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         [POLL_WAKE] = {.fd = ws_server_wake_fd(l->server), .events = POLLIN},
         [POLL_SIGNAL] = {.fd = l->signal_fd, .events = POLLIN},
         [POLL_SIDE] = {.fd = ws_server_handoff_fd(l->server), .events = POLLIN}, /* -1 is ignored */
-        [POLL_METRICS] = {.fd = ws_metrics_fd(l->metrics), .events = POLLIN},
+        [POLL_METRICS] = {.events = POLLIN},
         [POLL_DOOR] = {.fd = ws_door_fd(l->door), .events = POLLIN},
     };
     while (!finished(l, o)) {
@@ -326,6 +326,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
         int door_ms = ws_door_timeout_ms(l->door),
             side_ms = ws_server_handoff_timeout_ms(l->server),
             metrics_ms = ws_metrics_timeout_ms(l->metrics);
+        p[POLL_METRICS].fd = ws_metrics_fd(l->metrics);
         p[POLL_PROBE] = (struct pollfd){.fd = ws_probe_fd(&l->probe), .events = POLLIN};
         int n = poll(p, N_POLL,
                      ws_timeout_sooner(ws_timeout_sooner(timeout, metrics_ms),
@@ -343,7 +344,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             ws_door_turn(l->door);
         if (p[POLL_SIDE].revents || !side_ms)
             ws_server_handoff_turn(l->server);
-        if (p[POLL_METRICS].revents || !metrics_ms)
+        if (p[POLL_METRICS].revents || (!metrics_ms && p[POLL_METRICS].fd >= 0))
             ws_metrics_turn(l->metrics, l->server);
         watch(l);
     }

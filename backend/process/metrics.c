@@ -30,6 +30,7 @@
 #include "backend/wire/accept.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/timeout.h"
 #include "base/watch.h"
 
 /* ---- series ---- */
@@ -424,7 +425,8 @@ int ws_metrics_page(struct ws_server *s, char **ret, size_t *ret_n)
 
 /* ---- HTTP ---- */
 
-enum { CONNS_MAX = 16, REQUEST_BYTES = 4096 };
+/* Pages take no more than one REST'th of the loop's time. */
+enum { CONNS_MAX = 16, REQUEST_BYTES = 4096, REST = 20 };
 
 struct conn {
     int fd;
@@ -440,6 +442,7 @@ struct ws_metrics {
     struct ws_accept accept;
     struct ws_list conns;
     unsigned n_conns;
+    uint64_t rests_until_ns; /* nobody is served before; 0: it does not rest */
 };
 
 static void conn_close(struct ws_metrics *m, struct conn *k)
@@ -524,9 +527,11 @@ void ws_metrics_close(struct ws_metrics *m)
     free(m);
 }
 
-int ws_metrics_fd(const struct ws_metrics *m)
+int ws_metrics_fd(struct ws_metrics *m)
 {
-    return m ? m->epoll_fd : -1;
+    if (m && m->rests_until_ns && ws_clock_ns() >= m->rests_until_ns)
+        m->rests_until_ns = 0;
+    return m && !m->rests_until_ns ? m->epoll_fd : -1;
 }
 
 static bool answer(struct conn *k, const char *status, const char *body, size_t n, bool with_body)
@@ -606,6 +611,7 @@ static bool conn_turn(struct ws_metrics *m, struct ws_server *s, struct conn *k)
 void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s)
 {
     struct epoll_event e;
+    uint64_t begin = ws_clock_ns();
     if (epoll_wait(m->epoll_fd, &e, 1, 0) == 1) {
         struct conn *k = e.data.ptr;
         if (!k)
@@ -614,9 +620,13 @@ void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s)
             conn_close(m, k);
     }
     ws_accept_turn(&m->accept);
+    uint64_t now = ws_clock_ns();
+    m->rests_until_ns = now + (now - begin) * REST;
 }
 
 int ws_metrics_timeout_ms(const struct ws_metrics *m)
 {
-    return m ? ws_accept_timeout_ms(&m->accept) : -1;
+    return !m                  ? -1
+           : m->rests_until_ns ? ws_timeout_until(m->rests_until_ns)
+                               : ws_accept_timeout_ms(&m->accept);
 }

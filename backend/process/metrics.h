@@ -16,8 +16,9 @@ struct ws_client;
 WS_MUST_CHECK int ws_metrics_open(struct ws_metrics **ret, struct ws_server *s,
                                   const char *address);
 void ws_metrics_close(struct ws_metrics *m); /* NULL ok */
-/* Readable when ws_metrics_turn() has work; -1 for NULL. */
-int ws_metrics_fd(const struct ws_metrics *m);
+/* Readable when ws_metrics_turn() has work. Return: -1 for NULL, and while nobody is to be served:
+ * for a while after each page. */
+int ws_metrics_fd(struct ws_metrics *m);
 void ws_metrics_turn(struct ws_metrics *m, struct ws_server *s);
 int ws_metrics_timeout_ms(const struct ws_metrics *m); /* -1: none; NULL ok */
 

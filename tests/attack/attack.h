@@ -31,7 +31,9 @@ struct attack {
     const char *(*run)(const struct target *t, unsigned copy);
     unsigned copies;  /* processes that attack at a time; 0: 1 */
     unsigned ms;      /* 0: 1500 */
-    const char *conf; /* more lines of the configuration; %DIR% is the target's directory */
+    /* More lines of the configuration; %DIR% is the target's directory, %PORT% its port, which is
+     * free unless @tcp. */
+    const char *conf;
     unsigned n_files; /* the daemon's limit of open files; 0: what the harness has */
     unsigned max_mib; /* what the daemon's memory may be; 0: 512 */
     /* If not 0, kernels of the attacker may delay the bystander: each of its calls must end within

@@ -305,6 +305,24 @@ static const char *crowd(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Asks for the metrics as fast as it can, on many connections at once, and reads no answer. */
+static const char *scrapes(const struct target *t, unsigned copy)
+{
+    enum { AT_ONCE = 64 };
+    static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+    int fd[AT_ONCE];
+    (void)copy;
+    memset(fd, -1, sizeof(fd));
+    for (unsigned i = 0; attack_goes_on(t); i = (i + 1) % AT_ONCE) {
+        if (fd[i] >= 0)
+            close(fd[i]);
+        fd[i] = raw_dial_tcp(t->port);
+        if (fd[i] >= 0)
+            raw_bytes(fd[i], request, sizeof(request) - 1);
+    }
+    return NULL;
+}
+
 const struct attack attacks_connect[] = {
     {"2", "silent", "connections that end without a word", silent, .copies = 2, .first = true},
     {"2", "silent-greeted", "the same, after the greeting", silent_greeted, .copies = 2,
@@ -326,4 +344,6 @@ const struct attack attacks_connect[] = {
     {"+", "single-bytes", "messages of single bytes", single_bytes, .copies = 2},
     {"+", "deaf", "many questions, no answer read", deaf, .max_mib = 256},
     {"+", "crowd", "5,000 connects beside 12 programs", crowd, .copies = 2, .n_programs = 12},
+    {"3", "scrapes", "asks for the metrics again and again", scrapes, .copies = 4,
+     .conf = "metrics = \"127.0.0.1:%PORT%\"\n"},
     {0}};

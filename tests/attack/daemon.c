@@ -101,6 +101,23 @@ static void write_tcp(FILE *f, const struct target *t)
     fprintf(f, "curve_key = \"%s/key\"\ncurve_clients = \"%s/clients\"\n", t->dir, t->dir);
 }
 
+/* The attack's own lines. */
+static void write_lines(FILE *f, const struct target *t, const char *lines)
+{
+    for (const char *p = lines; *p; p++) {
+        if (!strncmp(p, "%DIR%", 5)) {
+            fputs(t->dir, f);
+            p += 4;
+        } else if (!strncmp(p, "%PORT%", 6)) {
+            fprintf(f, "%u", t->port);
+            p += 5;
+        } else {
+            fputc(*p, f);
+        }
+    }
+    fputc('\n', f);
+}
+
 static void write_conf(const struct target *t, const struct attack *a)
 {
     FILE *f = fopen(t->conf, "w");
@@ -115,15 +132,7 @@ static void write_conf(const struct target *t, const struct attack *a)
             place, a->mock ? "cuda" : "rtx3070");
     if (a->tcp)
         write_tcp(f, t);
-    for (const char *p = a->conf ? a->conf : ""; *p; p++) {
-        if (strncmp(p, "%DIR%", 5)) {
-            fputc(*p, f);
-        } else {
-            fputs(t->dir, f);
-            p += 4;
-        }
-    }
-    fputc('\n', f);
+    write_lines(f, t, a->conf ? a->conf : "");
     fclose(f);
 }
 

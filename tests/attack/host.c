@@ -82,6 +82,47 @@ static const char *changing_configuration(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Limits become smaller than what clients have, and larger again. */
+static const char *shrinking(const struct target *t, unsigned copy)
+{
+    static const char few[] =
+        "user \"root\" { max_clients = 1 max_connections = 1 max_descriptors = 1 max_mappings = 1 "
+        "max_host_bytes = 1 max_queued_bytes = 1 max_module_bytes = 1 max_compile_bytes = 1 "
+        "max_objects = 1 max_address_bytes = 1 memory_bytes = 1 }\n"
+        "limits { max_streams = 1 max_events = 1 cache_bytes = 0 }\n";
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    char command[2048];
+    struct raw r;
+    (void)copy;
+    alloc.bytes = 1 << 20;
+    snprintf(command, sizeof(command), "cp '%s' '%s.good'", t->conf, t->conf);
+    if (system(command) || raw_open(&r, t->sock, NULL) || raw_open_side(&r, t->side))
+        return NULL;
+    for (unsigned i = 0; attack_goes_on(t); i++) {
+        int fd = -1;
+        snprintf(command, sizeof(command), "cat '%s.good' - >'%s' <<'END'\n%sEND\n", t->conf,
+                 t->conf, i % 2 ? "" : few);
+        if (system(command))
+            return NULL;
+        kill(t->pid, SIGHUP);
+        for (unsigned k = 0; k < 20 && attack_goes_on(t); k++) {
+            uint64_t seq = raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
+            if (!raw_send(&r))
+                raw_wait(&r, seq, NULL);
+            raw_side(&r, WS_HANDOFF_PINNED, 1 << 20, &fd);
+            if (fd >= 0)
+                close(fd);
+            fd = -1;
+        }
+        if (!alive(t))
+            return "the daemon ended";
+    }
+    snprintf(command, sizeof(command), "cp '%s.good' '%s'", t->conf, t->conf);
+    if (!system(command))
+        kill(t->pid, SIGHUP);
+    return NULL;
+}
+
 /* ---- killed processes ---- */
 
 /* Clients that have a module, memory and work, and go without a word. */
@@ -162,6 +203,7 @@ const struct attack attacks_host[] = {
      .owner = true, .ms = 4000},
     {"6", "changing", "SIGHUP while the configuration changes", changing_configuration,
      .owner = true},
+    {"6", "shrinking", "SIGHUP with limits below what clients have", shrinking, .owner = true},
     {"+", "kills", "SIGKILL of 60 clients that compute", kills, .ms = 3000, .max_call_ms = 2000},
     {"+", "full-disk", "no space for log, energy log, profiles, /dev/shm", full_disk, .owner = true,
      .full_disk = true,
