@@ -6,12 +6,14 @@
 //     program KIND[+KIND] [--blocks N] [--instances N] [--length N] [--seed N]
 //             [--jobs N | --for-ms MS] [--period-ms MS] [--deadline-ms MS] [--offset-ms MS]
 //             [--before-ms MS] [--copy-kib N] [--warm N] [--wait] [--cpu]
-//             [--as NAME]
+//             [--as NAME [--percents P,P,...]]
 //
 // KIND+KIND: search+blackscholes or encryption+montecarlo, instances of both in one launch, merged
 // by hand. Those of the second kind are given by --instances2 and --length2.
 //
 // --as: the kernel is given this name, that of a profile which the software GPU follows.
+// --percents: each job's kernel has the name NAME_P, with one of these P, drawn at random; NAME for
+// P = 100.
 //
 // --warm: so many jobs are done first that are not reported.
 //
@@ -44,7 +46,7 @@ static struct options {
     double blocks, instances, length, seed, jobs, for_ms, period_ms, deadline_ms, offset_ms,
         before_ms, copy_kib, warm, instances2, length2;
     bool wait, cpu;
-    const char *as;
+    const char *as, *percents;
 } o = {.instances = 1, .seed = 1, .instances2 = 1};
 static struct work { // one, or the two of a launch merged by hand
     const struct live_kind *kind;
@@ -53,7 +55,9 @@ static struct work { // one, or the two of a launch merged by hand
 } works[2];
 static int n_works;
 static char kernel[64], name[64];
-static CUfunction function;
+enum { FUNCTIONS_MAX = 8 };
+static CUfunction functions[FUNCTIONS_MAX]; // one is drawn for each job
+static unsigned n_functions;
 static CUdeviceptr d_extra;
 static unsigned shared_bytes;
 static void *extra;
@@ -126,6 +130,8 @@ static void parse(int argc, char **argv)
             o.cpu = true;
         else if (!strcmp(argv[i], "--as") && argv[i + 1])
             o.as = argv[++i];
+        else if (!strcmp(argv[i], "--percents") && argv[i + 1])
+            o.percents = argv[++i];
         else {
             while (k < N && strcmp(argv[i], numbers[k].name))
                 k++;
@@ -220,16 +226,17 @@ static void make_work(CUmodule m, struct work *k)
     if (!k->kind->place)
         return;
     shared_bytes = lonely_bytes();
-    DRV(func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                           (int)shared_bytes));
+    for (unsigned i = 0; i < n_functions; i++)
+        DRV(func_set_attribute(functions[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                               (int)shared_bytes));
     k->kind->place(w, k->d_in);
     DRV(memcpy_htod(k->d_in, w->in, w->in_bytes));
 }
 
-// The kernels, with that of this program under the name that --as gives it.
-static char *renamed(void)
+// The kernels, with that of this program under the name @as.
+static char *renamed(const char *as)
 {
-    size_t n = strlen(live_ptx), from = strlen(kernel), to = strlen(o.as);
+    size_t n = strlen(live_ptx), from = strlen(kernel), to = strlen(as);
     char *text = work_alloc(n * (to > from ? to : from) / from + to + 1), *out = text;
     for (const char *p = live_ptx; *p;) {
         const char *next = strstr(p, kernel);
@@ -239,21 +246,48 @@ static char *renamed(void)
         p += before;
         if (!next)
             break;
-        memcpy(out, o.as, to);
+        memcpy(out, as, to);
         out += to;
         p += from;
     }
     *out = 0;
-    snprintf(kernel, sizeof(kernel), "%s", o.as);
     return text;
+}
+
+static CUmodule load(const char *as)
+{
+    CUmodule m;
+    if (n_functions == FUNCTIONS_MAX)
+        usage("--percents: too many");
+    char *text = as ? renamed(as) : NULL;
+    DRV(module_load_data_ex(&m, text ? text : live_ptx, 0, NULL, NULL));
+    free(text);
+    functions[n_functions++] = drv_function(m, as ? as : kernel);
+    return m;
+}
+
+static CUmodule load_percents(void)
+{
+    CUmodule m = NULL;
+    char as[128];
+    for (const char *p = o.percents; *p; p += strspn(p, ",")) {
+        char *end;
+        long percent = strtol(p, &end, 10);
+        if (end == p || percent < 1)
+            usage("--percents");
+        snprintf(as, sizeof(as), percent == 100 ? "%s" : "%s_%ld", o.as, percent);
+        m = load(as);
+        p = end;
+    }
+    return m;
 }
 
 static void make_device(void)
 {
-    CUmodule m;
     drv_begin();
-    DRV(module_load_data_ex(&m, o.as ? renamed() : live_ptx, 0, NULL, NULL));
-    function = drv_function(m, kernel);
+    CUmodule m = o.as && o.percents ? load_percents() : load(o.as);
+    if (!m)
+        usage("--percents");
     for (int i = 0; i < n_works; i++)
         make_work(m, &works[i]);
     if (o.copy_kib > 0) {
@@ -271,7 +305,8 @@ static void launch(void)
          *usual[] = {&a->d_in, &a->w.length, &a->d_out},
          *both[] = {&a->w.blocks, &a->d_in,     &a->w.length, &a->d_out,
                     &b->d_in,     &b->w.length, &b->d_out};
-    DRV(launch_kernel(function, a->w.blocks + b->w.blocks, 1, 1, a->kind->threads, 1, 1,
+    unsigned which = (unsigned)(work_random((uint64_t)o.seed * 1000003 + n_jobs) % n_functions);
+    DRV(launch_kernel(functions[which], a->w.blocks + b->w.blocks, 1, 1, a->kind->threads, 1, 1,
                       shared_bytes, NULL,
                       n_works == 2     ? both
                       : a->kind->place ? steps

@@ -20,7 +20,11 @@ struct ws_experiment_run {
     /* share of the paper's number of task sets and the like: 1 as printed; smaller is quicker
      * and noisier */
     double scale;
-    bool quick;            /* live experiments and our own: short versions */
+    bool quick; /* live experiments and our own: short versions */
+    /* live-own, live-sbeet: by how many percent the time of each job may differ from what is usual; whether
+     * some jobs of a task take four times as long; whether a program is killed */
+    int mispredict;
+    bool overrun, death;
     const char *data;      /* folder of measurements of real GPUs; NULL: not given */
     bool plot;             /* gnuplot is wanted and there */
     struct ws_table table; /* the paper's values and ours, from ws_experiment_compare() */

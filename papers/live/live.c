@@ -30,6 +30,7 @@
 #include "device/catalog.h"
 
 enum { STATUS_TIMEOUT_MS = 30000 };    /* the host is busy while programs run */
+enum { WAKE_MS = 20, LATE_MS = 5 };    /* how often to see whether the host is late */
 static const char ready[] = "ready\n"; /* what a program prints before it waits for its start */
 #define LEAD_MS                                                                                    \
     2.0 /* device time between the start of all and the moment that offsets count from */
@@ -222,11 +223,15 @@ static bool listen_once(struct ws_live *l, uint64_t until_ns)
     }
     if (now_ns >= until_ns || !any)
         return false;
-    uint64_t left_ms = (until_ns - now_ns) / WS_NS_PER_MS + 1;
-    if (poll(fds, (nfds_t)l->n_programs, (int)WS_MIN(left_ms, 1000u)) > 0)
+    uint64_t wait_ms = WS_MIN((until_ns - now_ns) / WS_NS_PER_MS + 1, (uint64_t)WAKE_MS);
+    if (poll(fds, (nfds_t)l->n_programs, (int)wait_ms) > 0) {
         for (int i = 0; i < l->n_programs; i++)
             if (fds[i].revents)
                 hear(&l->programs[i]);
+    } else {
+        l->n_wakes++;
+        l->n_late += ws_clock_ns() > now_ns + (wait_ms + LATE_MS) * WS_NS_PER_MS;
+    }
     return true;
 }
 
@@ -338,11 +343,23 @@ static int take_result(struct ws_live *l, struct ws_live_program *p)
     return r || p->wrong ? -1 : 0;
 }
 
+static void kill_victim(struct ws_live *l)
+{
+    uint64_t at_ns = after_s(l->dies_after_s);
+    while (listen_once(l, at_ns))
+        ;
+    l->programs[l->victim].killed = true;
+    kill(l->programs[l->victim].pid, SIGKILL);
+}
+
 /* Waits for all programs to end and reads their results. Return: 0, or -1 if one failed, had
  * wrong results, or was not done in time. */
 static int collect(struct ws_live *l, double timeout_s)
 {
     uint64_t until_ns = after_s(timeout_s);
+    l->n_wakes = l->n_late = 0;
+    if (l->dies_after_s > 0)
+        kill_victim(l);
     while (listen_once(l, until_ns))
         ;
     int r = ws_live_counters(l, l->after);
@@ -352,7 +369,7 @@ static int collect(struct ws_live *l, double timeout_s)
             ws_cli_error("%s was not done after %g s", p->task, timeout_s);
             kill(p->pid, SIGKILL);
             r = -1;
-        } else if (take_result(l, p)) {
+        } else if (!p->killed && take_result(l, p)) {
             r = -1;
         }
     }

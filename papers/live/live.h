@@ -29,6 +29,7 @@ struct ws_live_program {
     char *said;         /* what it printed so far */
     size_t n_said, cap_said;
     bool ready, failed;
+    bool killed; /* it has no results */
     /* results */
     struct ws_live_job *jobs;
     int n_jobs, released, missed, skipped, wrong;
@@ -49,6 +50,13 @@ struct ws_live {
     struct ws_live_program programs[WS_LIVE_PROGRAMS];
     struct ws_live_counters before[WS_LIVE_GPUS], after[WS_LIVE_GPUS];
     double settle_s;
+    /* Set between ws_live_start() and ws_live_run(): which program is killed, after so much of the
+     * host's time. dies_after_s 0: none. */
+    int victim;
+    double dies_after_s;
+    /* How often this process wanted to wake up while the programs ran, and how often the host let
+     * it wait for more than 5 ms: then it was late for everybody. */
+    int n_wakes, n_late;
     double base_ms;           /* from which the programs' offsets count */
     double first_ms, last_ms; /* release of the first job, end of the last; of all programs */
 };
@@ -83,9 +91,10 @@ WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 /* The same from the file @path, quietly. Return: false: it has no such GPU. */
 bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret);
 
-/* Makes @path a store of the kernels that the authors of sBEET-mg measured (models/measured.h).
- * Return: 0 or -1. */
-WS_MUST_CHECK int ws_live_measured_store(const char *path);
+/* Makes @path a store of the kernels that the authors of sBEET-mg measured (models/measured.h), and
+ * of some that are like them, but take other shares of their time: NAME_70 takes 70 percent.
+ * @percents: [n_percents], the shares beside 100. Return: 0 or -1. */
+WS_MUST_CHECK int ws_live_measured_store(const char *path, const int *percents, int n_percents);
 
 /* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
  * The counters run until they are read; what comes after the window is subtracted, at the power

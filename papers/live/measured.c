@@ -20,19 +20,22 @@
 
 /* ---- the store that the daemon follows ---- */
 
-static int put_kernel(struct ws_store *s, const struct ws_measured_kernel *k)
+static int put_kernel(struct ws_store *s, const struct ws_measured_kernel *k, int percent)
 {
     struct ws_profile p = WS_PROFILE_NULL;
-    char hash[WS_PROFILE_HASH_BYTES];
-    snprintf(hash, sizeof(hash), "sbeet-mg:%s", k->name);
-    snprintf(p.name, sizeof(p.name), "%s", k->name);
+    char hash[WS_PROFILE_HASH_BYTES], share[16] = "";
+    const double times = percent / 100.0;
+    if (percent != 100)
+        snprintf(share, sizeof(share), "_%d", percent);
+    snprintf(hash, sizeof(hash), "sbeet-mg:%s%s", k->name, share);
+    snprintf(p.name, sizeof(p.name), "%s%s", k->name, share);
     int r = ws_profile_key_set(&p.key, hash, k->gpu, "");
     for (int m = 1; !r && m <= k->cost.n_sm; m++) {
         struct ws_profile_point q = {.n_sms = (uint32_t)m,
                                      .n_runs = 1,
-                                     .time_max_ms = k->cost.wcet[m - 1],
-                                     .time_mean_ms = k->mean_ms[m - 1],
-                                     .time_min_ms = k->min_ms[m - 1],
+                                     .time_max_ms = times * k->cost.wcet[m - 1],
+                                     .time_mean_ms = times * k->mean_ms[m - 1],
+                                     .time_min_ms = times * k->min_ms[m - 1],
                                      .n_powers = 1,
                                      .power_w = k->cost.power_w[m - 1]};
         r = ws_profile_put_point(&p, &q);
@@ -43,7 +46,7 @@ static int put_kernel(struct ws_store *s, const struct ws_measured_kernel *k)
     return r;
 }
 
-int ws_live_measured_store(const char *path)
+int ws_live_measured_store(const char *path, const int *percents, int n_percents)
 {
     static const char *const gpus[] = {"rtx3070", "t400"};
     struct ws_store *s = NULL;
@@ -51,7 +54,8 @@ int ws_live_measured_store(const char *path)
     int r = ws_store_open(&s, path, WS_STORE_WRITE, NULL);
     for (size_t g = 0; !r && g < WS_ARRAY_SIZE(gpus); g++)
         for (int app = 0; !r && app < WS_MEASURED_APPS; app++)
-            r = put_kernel(s, ws_measured_app(gpus[g], app));
+            for (int i = -1; !r && i < n_percents; i++)
+                r = put_kernel(s, ws_measured_app(gpus[g], app), i < 0 ? 100 : percents[i]);
     ws_store_close(s);
     if (r)
         ws_cli_error("%s: the measured kernels cannot be stored", path);
@@ -142,7 +146,7 @@ static int run_measured(struct ws_experiment_run *x)
     fprintf(csv, "gpu,kernel,sms,measured_ms,live_ms,measured_w,live_w\n");
     ws_experiment_gpus("rtx3070,t400");
     puts("timing = measured: kernels take the times and powers that the authors measured");
-    int r = ws_live_measured_store(store) ? -EIO : 0;
+    int r = ws_live_measured_store(store, NULL, 0) ? -EIO : 0;
     if (!r)
         r = run_gpu(x, store, "rtx3070", csv);
     if (!r)

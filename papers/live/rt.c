@@ -51,7 +51,7 @@ static void sbeet_set(struct ws_live_set *s, const struct ws_sbeet_task *from, i
     }
 }
 
-enum { SBEET_POLICIES_MAX = 4, SBEET_SETS = 4 };
+enum { SBEET_POLICIES_MAX = 4, SBEET_SETS = 4, SBEET_AGAIN = 2, TIMES_LONGER = 4 };
 struct sbeet_design {
     const char *name;
     const char *policies[SBEET_POLICIES_MAX + 1];
@@ -61,7 +61,42 @@ struct sbeet_design {
 struct sbeet_sum {
     int released[2], missed[2]; /* live, simulated */
     double mj[2];
+    double late_percent; /* the largest */
+    int n_left_out;
 };
+
+/* What is wrong in all runs of an experiment, as texts for the programs (papers/live/set.h). */
+struct sbeet_trouble {
+    int percents[5], n_percents;
+    char usual[64], overrun[64];
+};
+
+static struct sbeet_trouble sbeet_trouble(const struct ws_experiment_run *x)
+{
+    struct sbeet_trouble t = {0};
+    const int p = x->mispredict, spread[] = {100 - p, 100 - p / 2, 100 + p / 2, 100 + p};
+    if (p > 0) {
+        snprintf(t.usual, sizeof(t.usual), "%d,%d,100,%d,%d", spread[0], spread[1], spread[2],
+                 spread[3]);
+        memcpy(t.percents, spread, sizeof(spread));
+        t.n_percents = WS_ARRAY_SIZE(spread);
+    }
+    if (x->overrun) {
+        snprintf(t.overrun, sizeof(t.overrun), "100,100,100,%d", 100 * TIMES_LONGER);
+        t.percents[t.n_percents++] = 100 * TIMES_LONGER;
+    }
+    return t;
+}
+
+static void make_trouble(const struct ws_experiment_run *x, const struct sbeet_trouble *t,
+                         struct ws_live_set *s)
+{
+    for (int i = 0; i < s->n_tasks && *t->usual; i++)
+        s->tasks[i].percents = t->usual;
+    if (*t->overrun)
+        s->tasks[0].percents = t->overrun;
+    s->first_dies = x->death;
+}
 
 static int sbeet_one(struct ws_experiment_run *x, const struct sbeet_design *d,
                      const struct ws_live_set *s, double util, int set, FILE *f,
@@ -73,13 +108,19 @@ static int sbeet_one(struct ws_experiment_run *x, const struct sbeet_design *d,
             ws_live_set_machine(s, d->policies[p], NULL, &r[1]))
             return -EIO;
         for (int i = 0; i < 2; i++) {
+            if (s->first_dies) { /* only the others are compared */
+                r[i].released -= r[i].tasks[0].released;
+                r[i].missed -= r[i].tasks[0].missed;
+            }
             sums[p].released[i] += r[i].released;
             sums[p].missed[i] += r[i].missed;
             sums[p].mj[i] += r[i].energy_mj;
         }
-        fprintf(f, "%g,%d,%s,%d,%d,%.3f,%d,%d,%.3f\n", util, set, d->policies[p], r[0].released,
-                r[0].missed, r[0].energy_mj / s->duration_ms, r[1].released, r[1].missed,
-                r[1].energy_mj / s->duration_ms);
+        sums[p].late_percent = fmax(sums[p].late_percent, r[0].late_percent);
+        sums[p].n_left_out += r[0].n_left_out;
+        fprintf(f, "%g,%d,%s,%d,%d,%.3f,%d,%d,%.3f,%.1f,%d\n", util, set, d->policies[p],
+                r[0].released, r[0].missed, r[0].energy_mj / s->duration_ms, r[1].released,
+                r[1].missed, r[1].energy_mj / s->duration_ms, r[0].late_percent, r[0].n_left_out);
         fflush(f);
     }
     return 0;
@@ -89,16 +130,20 @@ static void sbeet_compare(struct ws_experiment_run *x, const struct sbeet_design
                           const struct sbeet_sum *sums)
 {
     for (int p = 0; d->policies[p]; p++) {
-        char text[96], note[96];
+        char text[96], note[160];
         const struct sbeet_sum *s = &sums[p];
         double miss[2];
         for (int i = 0; i < 2; i++)
             miss[i] = 100.0 * s->missed[i] / WS_MAX(s->released[i], 1);
-        snprintf(note, sizeof(note), "%d jobs live, %d simulated", s->released[0], s->released[1]);
+        snprintf(
+            note, sizeof(note),
+            "%d jobs live, %d simulated; the host was late for up to %.0f %%, %d runs left out",
+            s->released[0], s->released[1], s->late_percent, s->n_left_out);
         snprintf(text, sizeof(text), "U = %g, %s: missed (%%)", util, d->policies[p]);
         ws_experiment_compare(x, text, miss[1], miss[0], MISS_POINTS, WS_SPREAD_ABSOLUTE, note);
         snprintf(text, sizeof(text), "U = %g, %s: energy (mJ)", util, d->policies[p]);
-        ws_experiment_compare(x, text, s->mj[1], s->mj[0], ENERGY_SHARE, WS_SPREAD_RELATIVE, "");
+        ws_experiment_compare(x, text, x->death ? NAN : s->mj[1], s->mj[0], ENERGY_SHARE,
+                              WS_SPREAD_RELATIVE, "");
     }
 }
 
@@ -108,12 +153,15 @@ static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_desi
     ws_experiment_gpus("rtx3070,t400");
     char store[4096];
     snprintf(store, sizeof(store), "%s/%s.db", x->folder, d->name);
-    FILE *f = ws_live_measured_store(store) ? NULL : ws_experiment_csv(x, d->name);
+    const struct sbeet_trouble trouble = sbeet_trouble(x);
+    FILE *f = ws_live_measured_store(store, trouble.percents, trouble.n_percents)
+                  ? NULL
+                  : ws_experiment_csv(x, d->name);
     if (!f)
         return -EIO;
     puts("timing = measured: kernels take the times and powers that the authors measured");
     fprintf(f, "util,set,policy,live jobs,live missed,live (W),simulated jobs,simulated "
-               "missed,simulated (W)\n");
+               "missed,simulated (W),host late (%%),runs left out\n");
     for (int u = x->quick ? d->first_quick : 0; u < d->n_utils && !r; u++) {
         struct sbeet_sum sums[SBEET_POLICIES_MAX] = {0};
         for (int k = 0; k < n_sets && !r; k++) {
@@ -126,11 +174,13 @@ static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_desi
                                     .duration_ms = x->quick ? 400 : 1000,
                                     .time_scale = 30,
                                     .follow = store,
-                                    .n_slots = 2};
+                                    .n_slots = 2,
+                                    .n_again = x->quick ? 0 : SBEET_AGAIN};
             r = ws_gen_sbeet(&g, tasks);
             if (r)
                 break;
             sbeet_set(&s, tasks, SBEET_TASKS);
+            make_trouble(x, &trouble, &s);
             r = ws_live_set_measure(&s);
             if (!r)
                 r = sbeet_one(x, d, &s, d->utils[u], k, f, sums);

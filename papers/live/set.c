@@ -16,7 +16,8 @@
 #include "papers/sets/sbeet_set.h"
 
 enum { RTSIM_PER_MS = 10000 };
-#define TIMEOUT_S 600.0
+#define TIMEOUT_S    600.0
+#define LATE_PERCENT 10.0
 
 /* ---- the kernel's time ---- */
 
@@ -47,12 +48,15 @@ int ws_live_set_measure(struct ws_live_set *s)
 {
     enum { UNROLL = 32 }; /* lengths are multiples (bench/live/live.h) */
     char names[128], *save = NULL;
+    bool steps = false;
+    for (int i = 0; i < s->n_tasks; i++)
+        steps |= !s->tasks[i].as;
     snprintf(names, sizeof(names), "%s", s->gpus);
     s->n_gpus = 0;
     for (char *p = strtok_r(names, ",", &save); p && s->n_gpus < WS_LIVE_SET_GPUS;
          p = strtok_r(NULL, ",", &save), s->n_gpus++)
         if (ws_live_gpu(p, &s->specs[s->n_gpus]) ||
-            measure_gpu(p, &s->step_ms[s->n_gpus], &s->start_ms[s->n_gpus]))
+            (steps && measure_gpu(p, &s->step_ms[s->n_gpus], &s->start_ms[s->n_gpus])))
             return -1;
     for (int i = 0; i < s->n_tasks; i++) {
         if (s->tasks[i].as) { /* what its blocks execute takes no time */
@@ -107,10 +111,12 @@ static int add_task(struct ws_live *l, const struct ws_live_set *s, int i)
 {
     const struct ws_live_task *t = &s->tasks[i];
     return ws_live_addf(l, t->name,
-                        "steps%s%s --blocks %d --length %d --seed %d --period-ms %g --deadline-ms "
-                        "%g --offset-ms %g --before-ms %g --for-ms %g --warm 1",
-                        t->as ? " --as " : "", t->as ? t->as : "", t->n_blocks, s->length[i], i + 1,
-                        t->period_ms, t->deadline_ms, t->offset_ms, t->cpu_ms, s->duration_ms) < 0
+                        "steps%s%s%s%s --blocks %d --length %d --seed %d --period-ms %g "
+                        "--deadline-ms %g --offset-ms %g --before-ms %g --for-ms %g --warm 1",
+                        t->as ? " --as " : "", t->as ? t->as : "",
+                        t->percents ? " --percents " : "", t->percents ? t->percents : "",
+                        t->n_blocks, s->length[i], i + 1, t->period_ms, t->deadline_ms,
+                        t->offset_ms, t->cpu_ms, s->duration_ms) < 0
                ? -1
                : 0;
 }
@@ -149,7 +155,8 @@ static int take_task(const struct ws_live_program *p, struct ws_live_task_result
 static int take_results(const struct ws_live *l, const struct ws_live_set *s,
                         struct ws_live_set_result *ret)
 {
-    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->duration_ms)};
+    *ret = (struct ws_live_set_result){.energy_mj = ws_live_energy_mj(l, s->duration_ms),
+                                       .late_percent = 100.0 * l->n_late / WS_MAX(l->n_wakes, 1)};
     for (int i = 0; i < s->n_tasks; i++) {
         if (take_task(&l->programs[i], &ret->tasks[i]))
             return -1;
@@ -161,7 +168,7 @@ static int take_results(const struct ws_live *l, const struct ws_live_set *s,
     return 0;
 }
 
-int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, const char *policy,
+static int run_once(struct ws_experiment_run *x, const struct ws_live_set *s, const char *policy,
                     const char *options, struct ws_live_set_result *ret)
 {
     struct ws_live l;
@@ -181,12 +188,29 @@ int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, co
     int r = ws_live_start(&l, &wish);
     for (int i = 0; i < s->n_tasks && !r; i++)
         r = add_task(&l, s, i);
+    if (s->first_dies)
+        l.dies_after_s = s->duration_ms / 2 * s->time_scale / 1e3;
     if (!r)
         r = ws_live_run(&l, TIMEOUT_S);
     if (!r)
         r = take_results(&l, s, ret);
     ws_live_stop(&l);
     return r;
+}
+
+int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s, const char *policy,
+                    const char *options, struct ws_live_set_result *ret)
+{
+    int n = 0;
+    do {
+        struct ws_live_set_result one;
+        if (run_once(x, s, policy, options, &one))
+            return -1;
+        if (!n || one.late_percent < ret->late_percent)
+            *ret = one;
+        ret->n_left_out = n;
+    } while (ret->late_percent > LATE_PERCENT && n++ < s->n_again);
+    return 0;
 }
 
 /* ---- sim/machine ---- */

@@ -26,6 +26,9 @@ struct ws_live_task {
     /* The kernel of sBEET-mg (models/measured.h) whose times and powers its kernel follows; NULL:
      * block_ms says how long it takes. */
     const char *as;
+    /* "70,100,130": each job's kernel takes one of these shares of the time, in percent, drawn
+     * anew, of those in the store; NULL: 100 */
+    const char *percents;
 };
 struct ws_live_set {
     const char *gpus;
@@ -35,6 +38,10 @@ struct ws_live_set {
     double time_scale;
     const char *follow; /* a store of the kernels that tasks follow; NULL: none does */
     int n_slots;        /* of each GPU; 0: the daemon's own */
+    bool first_dies;    /* the program of the first task is killed when half of the time is over */
+    /* A run in which the host was late for more than a tenth of this process's wake-ups is made
+     * again, so many times at most; 0: none is */
+    int n_again;
     /* after ws_live_set_measure() */
     int n_gpus;
     struct ws_gpu_spec specs[WS_LIVE_SET_GPUS];
@@ -56,6 +63,10 @@ struct ws_live_set_result {
     struct ws_live_task_result tasks[WS_LIVE_TASKS];
     int released, missed; /* of tasks with deadlines */
     double energy_mj;     /* over the duration; NAN: not known */
+    /* live: wake-ups for which the host was late, in percent; and runs that were left out because
+     * it was late for more of them */
+    double late_percent;
+    int n_left_out;
 };
 /* Runs the set live under @policy. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_set_run(struct ws_experiment_run *x, const struct ws_live_set *s,
