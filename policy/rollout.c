@@ -184,6 +184,12 @@ static int by_deadline(const void *a, const void *b)
     return order ? order : x->job - y->job;
 }
 
+static double importance(const struct ws_rollout *r, int task)
+{
+    double weight = r->sys->tasks[task].weight;
+    return weight > 0 ? weight : 1;
+}
+
 static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int i)
 {
     const struct ws_policy_job *j = &snap->jobs[i];
@@ -196,6 +202,7 @@ static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap
                                 .deadline = j->deadline > snap->now ? j->deadline : INFINITY,
                                 .left = preempted ? 1 - j->done : 1,
                                 .weight = 1,
+                                .importance = importance(r, j->task),
                                 .hold = -INFINITY,
                                 .task = j->task,
                                 .job = i,
@@ -494,7 +501,7 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
         struct ws_rollout_job *j = &s->ready[i];
         r->n_evaluated++;
         if (!j->preempted && s->now + r->shortest[j->task] > j->deadline + SLIP) {
-            s->outcome.missed += j->weight;
+            s->outcome.missed += j->weight * j->importance;
             withdraw(s, i);
             continue;
         }
@@ -546,6 +553,7 @@ static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, 
         insert(s, &(struct ws_rollout_job){.deadline = deadline > 0 ? x->at + deadline : INFINITY,
                                            .left = 1,
                                            .weight = x->weight,
+                                           .importance = importance(r, x->task),
                                            .hold = -INFINITY,
                                            .task = x->task,
                                            .job = -1});
@@ -579,7 +587,8 @@ bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *
         place_ready(r, s, false);
     }
     for (int k = 0; k < s->n_ready; k++)
-        s->outcome.missed += s->ready[k].deadline < INFINITY ? s->ready[k].weight : 0;
+        if (s->ready[k].deadline < INFINITY)
+            s->outcome.missed += s->ready[k].weight * s->ready[k].importance;
     *ret = s->outcome;
     return !worse(ret, bound);
 }

@@ -4,10 +4,10 @@
  *
  * A rollout begins with what runs now and with the jobs that are ready. It releases the jobs that
  * are to come within a horizon, places each by a greedy rule, and goes on until the last job has
- * ended. Its outcome is the number of jobs that miss their deadlines, and the energy above the
- * static power of all GPUs. In both, a job that is yet to come has a weight below 1, which falls
- * with the time until its release: the later it comes, the more will be decided before, and the
- * less a rollout knows about it.
+ * ended. Its outcome is the number of jobs that miss their deadlines, each counted as the weight of
+ * its task, and the energy above the static power of all GPUs. In both, a job that is yet to come
+ * counts less, and the less, the later it comes: the more will be decided before, and the less a
+ * rollout knows about it.
  *
  * The greedy rule. Ready jobs are taken by earliest deadline. Each goes to a GPU with a free slot,
  * and to a number of free SMs, with which it ends by its deadline. Of these places the cheapest is
@@ -90,6 +90,7 @@ struct ws_rollout_job {
     double deadline;                    /* INFINITY: none, or passed */
     double left;                        /* share of its kernel work that is left */
     double weight;                      /* in the outcome */
+    double importance;                  /* of a miss: the task's weight */
     double hold;                        /* it is not started before, nor at once */
     int task, job;                      /* index into the snapshot's jobs; -1: is yet to come */
     bool preempted;

@@ -292,10 +292,9 @@ static void try_holds(struct alternatives *q)
                                     .hold = r->n_releases ? r->releases[0].at : INFINITY};
     for (int k = 0; k < s->n_runs; k++)
         hold.hold = ws_lesser(hold.hold, s->runs[k].end);
-    if (isinf(hold.hold))
-        return;
     double next = hold.hold;
-    try(q, &hold);
+    if (!isinf(next))
+        try(q, &hold);
     for (int k = 0, n = 0; k < r->n_releases && n < HOLDS_MAX && r->releases[k].at <= latest; k++)
         if (r->releases[k].at > ws_greater(next, hold.hold)) {
             hold.hold = r->releases[k].at;

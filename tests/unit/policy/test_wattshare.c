@@ -286,6 +286,27 @@ static void test_waits_for_energy_only_with_a_deadline(void **state)
 }
 
 /* It would be late everywhere. After its deadline it is one without. */
+/* There is time for one of two jobs. The one with the earlier deadline goes first, but not if its
+ * miss counts less. */
+static void test_weights_count_misses(void **state)
+{
+    (void)state;
+    for (int heavy = 0; heavy < 2; heavy++) {
+        struct world w;
+        make_world(&w, 1);
+        set_task(&w, 0, 4, 0, 0);
+        set_task(&w, 1, 4, 0, 0);
+        w.tasks[1].weight = heavy ? 3 : 1;
+        make_policy(&w, NULL);
+        add_job(&w, 0, WS_JOB_WAITING, NOW + 5);
+        add_job(&w, 1, WS_JOB_WAITING, NOW + 6);
+        decide(&w);
+        assert_starts(&w, heavy, 0, SMS);
+        assert_null(find(&w, WS_DECIDE_START, 1 - heavy));
+        unmake(&w);
+    }
+}
+
 static void test_late_everywhere(void **state)
 {
     (void)state;
@@ -760,6 +781,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_makes_room_where_it_cannot_wait),
         cmocka_unit_test(test_waits_without_deadline_only_for_one_that_would_miss),
         cmocka_unit_test(test_waits_for_energy_only_with_a_deadline),
+        cmocka_unit_test(test_weights_count_misses),
         cmocka_unit_test(test_late_everywhere),
         cmocka_unit_test(test_guarantee),
         cmocka_unit_test(test_releases_are_remembered),
