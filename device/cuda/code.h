@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "base/list.h"
 #include "device/cuda/driver.h"
 #include "device/device.h"
 
@@ -67,6 +68,7 @@ struct ws_dinstance {
     struct ws_cuda_image *image[_WS_CUDA_FORMS];
     bool failed[_WS_CUDA_FORMS];
     bool own;                        /* image[] is the instance's own */
+    struct ws_list preload;          /* run lock: in device->preloads */
     struct ws_cuda_machine *machine; /* machine.c: of machine code with variables; else NULL */
 };
 
@@ -84,8 +86,19 @@ void ws_cuda_instance_free(struct ws_dinstance *i);
 struct ws_cuda_image *ws_cuda_image_of(struct ws_dinstance *i, unsigned form);
 /* Whether ws_cuda_image_of() returns at once: the form is there, or is known to be impossible. */
 bool ws_cuda_image_ready(struct ws_dinstance *i, unsigned form);
+/* The next instance whose code is to be compiled before a launch needs it: the caller compiles it
+ * and calls ws_cuda_preload_done(). Run lock held. NULL: none. */
+struct ws_dinstance *ws_cuda_preload_next(struct ws_cuda *d);
+void ws_cuda_preload_compile(struct ws_dinstance *i); /* no lock held */
+void ws_cuda_preload_done(struct ws_cuda *d);
 int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_t kernel,
                       uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret);
+
+/* ---- unload.c ---- */
+int ws_cuda_unload_open(struct ws_cuda *d);
+void ws_cuda_unload_close(struct ws_cuda *d); /* when all is unloaded */
+/* Has @m unloaded, without waiting for it. Any thread. */
+void ws_cuda_unload(struct ws_cuda *d, ws_cu_module m);
 
 /* ---- bake.c ---- */
 #define WS_CUDA_FUNCTION_TABLE "ws$functions" /* no compiler's name */

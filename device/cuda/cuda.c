@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -27,6 +28,12 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d)
     ws_cu_result r = WS_CU(d, cuCtxSetCurrent, d->context);
     current = r == WS_CU_SUCCESS ? d->id : 0;
     return r;
+}
+
+void ws_cuda_enter_for_sure(struct ws_cuda *d)
+{
+    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
+        usleep(1000);
 }
 
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s)
@@ -149,6 +156,7 @@ static void cuda_close(struct ws_device *dev)
         (void)ws_cuda_enter(d); /* a failure means that the context is destroyed */
     ws_alarms_close(&d->alarms);
     ws_cuda_run_close(d);
+    ws_cuda_unload_close(d);
     ws_cuda_green_close(d);
     ws_cuda_meter_close(d);
     ws_cuda_clock_close(d);
@@ -289,6 +297,8 @@ int ws_device_open_cuda(struct ws_device **ret, int ordinal, uint32_t index,
         r = ws_cuda_clock_open(d);
     if (!r)
         r = ws_cuda_meter_open(d);
+    if (!r)
+        r = ws_cuda_unload_open(d);
     if (!r)
         r = ws_cuda_run_open(d);
     if (!r)

@@ -2,9 +2,9 @@
 /* device/cuda/cuda_private.h - the device, as this folder's files share it: its structure, errors,
  * properties and time. The other declarations are in memory.h, code.h and run.h.
  *
- * Threads: the loop's (everything of device.h), loaders' (module_load), and four of its own: the
+ * Threads: the loop's (everything of device.h), loaders' (module_load), and five of its own: the
  * waiter waits for what runs and calls op->done; the starter starts what may block (pageable
- * copies); the compiler has code compiled; the meter reads NVML. Locks, in this order: a module's
+ * copies); the compiler has code compiled; the unloader has it unloaded; the meter reads NVML. Locks, in this order: a module's
  * lock, memory_lock, run_lock. None is held while op->done runs, and run_lock is not held while the
  * driver could wait for the GPU. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
@@ -109,6 +109,20 @@ struct ws_cuda {
 
     struct ws_cuda_greens *greens; /* green.c; NULL: the driver has none */
 
+    /* run_lock: instances whose code is to be compiled before it is needed (module.c) */
+    struct ws_list preloads;
+    struct ws_dinstance *preloading; /* the compiler thread has it; NULL: none */
+    pthread_cond_t preloaded;
+
+    struct ws_cuda_unloads {  /* unload.c */
+        pthread_mutex_t lock; /* innermost; of the following */
+        pthread_cond_t wake;
+        ws_cu_module *v;
+        size_t n, cap;
+        bool stop, on;
+        pthread_t thread;
+    } unloads;
+
     struct ws_alarms alarms;
 
     /* meter, clock.c */
@@ -131,6 +145,8 @@ static inline struct ws_cuda *ws_cuda_of(struct ws_device *d)
 
 /* Makes the context current on this thread. */
 ws_cu_result ws_cuda_enter(struct ws_cuda *d);
+/* The same again and again, until it succeeds or the context is lost. */
+void ws_cuda_enter_for_sure(struct ws_cuda *d);
 /* Notes a result: one that destroys the context marks the device lost. @what: for the log. Return:
  * @r. */
 ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);

@@ -5,8 +5,10 @@
  * compiled once for each device and shared by all instances; other code is compiled for each
  * instance, for the addresses of its variables (bake.c).
  *
- * An instance's own code is compiled when a launch first needs it, not on the loop's thread, unless
- * initial values of variables hold addresses of functions.
+ * An instance's own code is compiled on the compiler thread, as soon as the instance is there: to
+ * load code, the driver may wait for all kernels that run, and one of them may wait for the launch
+ * that needs the code. If initial values of variables hold addresses of functions, it is compiled
+ * with the instance.
  *
  * Other forms (code.h) are made in the same way when a launch first needs them. In one, kernels
  * take their blocks from a counter, so they can be kept to a set of SMs and stopped at a block
@@ -57,8 +59,8 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
 {
     if (!i)
         return NULL;
-    if (i->module && ws_cuda_enter(i->device) == WS_CU_SUCCESS)
-        (void)WS_CU(i->device, cuModuleUnload, i->module);
+    if (i->module)
+        ws_cuda_unload(i->device, i->module);
     free(i->functions);
     free(i->kinds);
     free(i->flat);
@@ -689,8 +691,58 @@ static int init_vars(struct ws_dinstance *i, enum ws_instance_write write)
     return r;
 }
 
+/* ---- compiling ahead ---- */
+
+/* The form that launches of the whole GPU have. */
+static unsigned usual_form(const struct ws_cuda *d)
+{
+    return d->options.preemptible ? WS_CUDA_TICKETS : 0;
+}
+
+static void preload(struct ws_dinstance *i)
+{
+    struct ws_cuda *d = i->device;
+    if (ws_cuda_image_ready(i, usual_form(d)))
+        return;
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_append(&d->preloads, &i->preload);
+    pthread_cond_signal(&d->starters[WS_CUDA_COMPILER].wake);
+    pthread_mutex_unlock(&d->run_lock);
+}
+
+struct ws_dinstance *ws_cuda_preload_next(struct ws_cuda *d)
+{
+    struct ws_list *n = ws_list_pop(&d->preloads);
+    d->preloading = n ? ws_list_entry(n, struct ws_dinstance, preload) : NULL;
+    return d->preloading;
+}
+
+void ws_cuda_preload_compile(struct ws_dinstance *i)
+{
+    if (ws_cuda_enter(i->device) == WS_CU_SUCCESS)
+        (void)ws_cuda_image_of(i, usual_form(i->device));
+}
+
+void ws_cuda_preload_done(struct ws_cuda *d)
+{
+    d->preloading = NULL;
+    pthread_cond_broadcast(&d->preloaded);
+}
+
+/* The instance goes. */
+static void preload_forget(struct ws_dinstance *i)
+{
+    struct ws_cuda *d = i->device;
+    pthread_mutex_lock(&d->run_lock);
+    ws_list_remove(&i->preload);
+    while (d->preloading == i)
+        pthread_cond_wait(&d->preloaded, &d->run_lock);
+    pthread_mutex_unlock(&d->run_lock);
+}
+
 void ws_cuda_instance_free(struct ws_dinstance *i)
 {
+    preload_forget(i);
     if (i->machine) {
         ws_cuda_machine_free(i);
     } else if (i->own) {
@@ -723,6 +775,7 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
     }
     *i = (struct ws_dinstance){
         .module = m, .device = d, .space = s, .var_va = va, .own = m->uses_vars};
+    ws_list_init(&i->preload);
     for (int k = 1; k < _WS_CUDA_FORMS; k++)
         i->failed[k] = m->ptx->code; /* machine code has no such forms */
     if (m->info.n_vars && !m->info.own_vars)
@@ -745,6 +798,8 @@ int ws_cuda_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct ws_
         ws_cuda_instance_free(i);
         return r == -EIO ? -ENOMEM : r;
     }
+    if (any_kernel(m))
+        preload(i);
     *ret = i;
     return 0;
 }

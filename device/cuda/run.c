@@ -339,6 +339,15 @@ static void *starter_main(void *arg)
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
         struct ws_cuda_run *r = take_first(d, t->state);
+        struct ws_dinstance *ahead =
+            !r && t->state == WS_CUDA_IS_COMPILING ? ws_cuda_preload_next(d) : NULL;
+        if (ahead) {
+            pthread_mutex_unlock(&d->run_lock);
+            ws_cuda_preload_compile(ahead);
+            pthread_mutex_lock(&d->run_lock);
+            ws_cuda_preload_done(d);
+            continue;
+        }
         if (!r && d->stop)
             break;
         if (!r) {
@@ -465,17 +474,10 @@ static uint64_t pause_ns(struct ws_cuda *d)
     return age < d->options.spin_ns ? 0 : WS_MIN(age / SLEEP_FRACTION, SLEEP_MAX_NS);
 }
 
-/* Makes the context current, without which the driver cannot be asked. Waiter thread only. */
-static void enter_for_sure(struct ws_cuda *d)
-{
-    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
-        usleep(1000);
-}
-
 static void *waiter_main(void *arg)
 {
     struct ws_cuda *d = arg;
-    enter_for_sure(d);
+    ws_cuda_enter_for_sure(d);
     struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
@@ -485,7 +487,7 @@ static void *waiter_main(void *arg)
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
             /* another GPU's context may be current if memory there was released */
-            enter_for_sure(d);
+            ws_cuda_enter_for_sure(d);
             pthread_mutex_lock(&d->run_lock);
             continue;
         }
@@ -595,6 +597,8 @@ int ws_cuda_run_open(struct ws_cuda *d)
     if (!d->options.spin_ns)
         d->options.spin_ns = SPIN_NS;
     ws_list_init(&d->runs);
+    ws_list_init(&d->preloads);
+    pthread_cond_init(&d->preloaded, NULL);
     for (int k = 0; k < _WS_CUDA_STATES; k++)
         ws_list_init(&d->in[k]);
     pthread_cond_init(&d->waiter_wake, NULL);

@@ -17,12 +17,17 @@
 #include "tests/device/mocked.h"
 #include "tests/device/suite.h"
 
-/* Calls that, as NVIDIA's documentation has it, may wait until the GPU has nothing to do. */
-static const char *const may_wait[] = {
-    "cuMemAlloc",      "cuMemFree",         "cuMemHostAlloc",      "cuMemFreeHost",
-    "cuMemcpyHtoD",    "cuMemcpyDtoH",      "cuModuleLoadDataEx",  "cuModuleUnload",
-    "cuMemsetD8Async", "cuMemHostRegister", "cuMemHostUnregister", "cuStreamCreateWithPriority",
-    "cuStreamDestroy"};
+/* Calls that, as NVIDIA's documentation has it, may wait until the GPU has nothing to do. Code may
+ * be loaded and unloaded on threads that do nothing else, so the last two are not looked for where
+ * a module is new or goes. */
+static const char *const may_wait[] = {"cuMemAlloc",          "cuMemFree",
+                                       "cuMemHostAlloc",      "cuMemFreeHost",
+                                       "cuMemcpyHtoD",        "cuMemcpyDtoH",
+                                       "cuMemsetD8Async",     "cuMemHostRegister",
+                                       "cuMemHostUnregister", "cuStreamCreateWithPriority",
+                                       "cuStreamDestroy",     "cuModuleLoadDataEx",
+                                       "cuModuleUnload"};
+enum { OF_CODE = 2 };
 static const char *const *wrong;
 static size_t n_names;
 static _Atomic unsigned n_wrong;
@@ -57,6 +62,10 @@ enum { RANGES = 2000, LAUNCHES = 20 };
  * that may stop; copies of each size, all while a kernel runs. */
 static void submitting(struct suite *s)
 {
+    for (int c = 0; c < SUITE_CLIENTS; c++) { /* what it needs is compiled */
+        struct suite_op first = suite_launch(s, c, K_COUNT, 1, 32, 0, 0, 0, 0);
+        suite_run(s, &first, WS_DEV_OK);
+    }
     static uint8_t host[1 << 20];
     struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0),
                     stops = suite_launch(s, 1, K_TRAP, 1, 32, 0, 0, 0, 0), o[LAUNCHES];
@@ -104,7 +113,7 @@ static void variables(struct suite *s)
                  "the module is not loaded");
     mock.hold(true);
     suite_submit(s, &runs);
-    begin(may_wait, WS_ARRAY_SIZE(may_wait));
+    begin(may_wait, WS_ARRAY_SIZE(may_wait) - OF_CODE);
     mocked_check(!ws_device_instance_new(s->device, m, s->space[0], &va, &i), "no instance");
     suite_get(s, 0, got, va, sizeof(got));
     end("variables");
@@ -113,6 +122,53 @@ static void variables(struct suite *s)
     suite_wait(&runs);
     ws_device_instance_free(s->device, i);
     ws_device_module_unload(s->device, m);
+    ws_ptx_module_free(ptx);
+}
+
+/* A module that is loaded before a kernel begins is compiled for its client at once, so the first
+ * launch of it needs nothing that may wait for that kernel. And what has ended is unloaded without
+ * anybody waiting. */
+static void loading(struct suite *s)
+{
+    static const char text[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                               ".visible .global .align 4 .u32 v;\n"
+                               ".visible .entry k()\n{\n.reg .b32 %r;\n"
+                               "atom.global.add.u32 %r, [v], 1;\nret;\n}\n";
+    struct suite_op runs = suite_launch(s, 1, K_COUNT, 1, 32, 0, 0, 0, 0), o;
+    struct ws_ptx_module *ptx = NULL;
+    struct ws_dmodule *m = NULL;
+    struct ws_dinstance *i = NULL;
+    uint64_t va = suite_alloc(s, 0, 512), before = mock.calls("cuModuleLoadDataEx");
+    mocked_check(!ws_ptx_parse(&ptx, text, strlen(text), "k.ptx", NULL) &&
+                     !ws_device_module_load(s->device, ptx, &m, NULL) &&
+                     !ws_device_instance_new(s->device, m, s->space[0], &va, &i),
+                 "the module is not loaded");
+    /* Once to learn what its kernels need, and once for this client's addresses. */
+    for (int ms = 0; ms < 20000 && mock.calls("cuModuleLoadDataEx") < before + 2; ms++)
+        usleep(1000);
+    mocked_check(mock.calls("cuModuleLoadDataEx") == before + 2,
+                 "a module is not compiled before its first launch");
+    mock.hold(true);
+    suite_submit(s, &runs);
+    begin(may_wait, WS_ARRAY_SIZE(may_wait));
+    o = (struct suite_op){.op = {.kind = WS_OPK_LAUNCH,
+                                 .space = s->space[0],
+                                 .launch = {.instance = i, .grid = {1, 1, 1}, .block = {1, 1, 1}}}};
+    suite_submit(s, &o);
+    end("a first launch");
+    mock.hold(false);
+    suite_wait(&o);
+    mocked_check(!o.op.error, o.op.text);
+    suite_wait(&runs);
+    mock.hold(true);
+    suite_submit(s, &runs);
+    setenv("WS_MOCK_WAITS", "module", 1);
+    ws_device_instance_free(s->device, i);
+    ws_device_module_unload(s->device, m);
+    mocked_check(!runs.done, "to unload a module has waited for a kernel");
+    mock.hold(false);
+    suite_wait(&runs);
+    unsetenv("WS_MOCK_WAITS");
     ws_ptx_module_free(ptx);
 }
 
@@ -173,6 +229,7 @@ int main(int argc, char **argv)
     submitting(&s);
     allocating(&s);
     variables(&s);
+    loading(&s);
     suite_end(&s);
     suite_target.options.preemptible = true;
     mocked_check(!suite_begin(&s), "the device can't be opened");
