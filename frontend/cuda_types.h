@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the runtime says, and what the driver says. Compilers in programs ask the driver whether it
- * knows the PTX that they make, and make machine code instead if it is older than they are; software
- * GPUs read PTX of CUDA 13.5. */
+/* What the runtime says, and what the driver says. Compilers in programs make machine code instead
+ * of PTX if the driver is older than they are. Software GPUs read the PTX of CUDA 13.5. */
 enum { WS_CUDA_VERSION = 13000, WS_CUDA_DRIVER_VERSION = 13050 };
 
 struct cuda_dim3 {

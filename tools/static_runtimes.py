@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes base/static_runtimes.def: where the functions of NVIDIA's static CUDA runtimes are.
+"""Writes base/runtimes/static_runtimes.def: where the functions of NVIDIA's static CUDA runtimes are.
 
-usage: tools/static_runtimes.py VERSION=FILE... [> base/static_runtimes.def]
+usage: tools/static_runtimes.py VERSION=FILE... [> base/runtimes/static_runtimes.def]
 
 FILE is libcudart_static.a, or a wheel of PyPI that holds one (nvidia-cuda-runtime, and nvidia-cuda-runtime-cu12 from 12.9
 on). The archive is one object file with one section of code, and its symbol table is public. A linker moves that section as a
@@ -12,13 +12,14 @@ import struct, sys, textwrap, zipfile
 
 N_PROBES, PROBE_BYTES, SHORT = 16, 32, 14
 SHT_SYMTAB, SHT_RELA, STT_FUNC = 2, 4, 2
-# What a linker may rewrite around a relocation, in bytes from its place: most change 4 bytes; these change the instruction too.
+# What a linker may rewrite around a relocation, in bytes from its place: most change 4 bytes; these
+# change the instruction too.
 R_X86_64_TLSGD, R_X86_64_TLSLD, R_X86_64_GOTTPOFF, R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX = 19, 20, 22, 41, 42
 REWRITTEN = {R_X86_64_TLSGD: (-4, 12), R_X86_64_TLSLD: (-3, 9), R_X86_64_GOTTPOFF: (-3, 4), R_X86_64_GOTPCRELX: (-2, 4),
              R_X86_64_REX_GOTPCRELX: (-3, 4)}
 HEAD = """\
 // SPDX-License-Identifier: Apache-2.0
-/* NVIDIA's static CUDA runtimes, by what is public of them: the symbol tables of libcudart_static.a.
+/* NVIDIA's static CUDA runtimes, by what is public of them: the symbol table of libcudart_static.a.
  * tools/static_runtimes.py writes this file; don't edit.
  *
  *     WS_STATIC_RUNTIME(version, bytes of its code, probes)

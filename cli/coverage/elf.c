@@ -9,7 +9,8 @@
  * call by chance, and an address that stands only in a table of data is not found. Names that
  * are only strings (for dlsym, cuGetProcAddress) are "possible". An object with a static runtime
  * holds many such strings itself; there only those count whose address the program's own code
- * takes. Of a stripped runtime that is known (base/static_runtime.h), the functions are known too. */
+ * takes. The functions of a stripped runtime are known if the runtime is
+ * (base/runtimes/static_runtime.h). */
 #include "config.h"
 
 #include "cli/coverage/coverage.h"
@@ -20,7 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/static_runtime.h"
+#include "base/runtimes/static_runtime.h"
 
 struct function {
     uint64_t from, to;

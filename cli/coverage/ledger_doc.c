@@ -7,6 +7,7 @@
  * test compares it. */
 #include "config.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,34 @@
 #include "cli/coverage/ledger.h"
 #include "device/soft/exec/exec.h"
 #include "ptx/ptx.h"
+
+enum { LINE = 100 };
+
+/* Prints text, with a new line in place of a space where a word would end beyond the 100th column.
+ * What goes on an item of a list ("- ") is indented as that is. */
+__attribute__((format(printf, 1, 2))) static void put(const char *format, ...)
+{
+    static size_t column;
+    static bool item;
+    char text[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    for (const char *p = text; *p;) {
+        size_t space = *p == ' ', n = strcspn(p + space, " \n") + space;
+        if (!column)
+            item = *p == '-';
+        if (space && column + n > LINE) {
+            column = (size_t)printf("\n%s%.*s", item ? "  " : "", (int)(n - 1), p + 1) - 1;
+        } else {
+            n += *p == '\n';
+            printf("%.*s", (int)n, p);
+            column = *p == '\n' ? 0 : column + n;
+        }
+        p += n;
+    }
+}
 
 /* ---- entry points ---- */
 static const char *const api_titles[_WS_LEDGER_API_N] = {"CUDA Runtime", "CUDA Driver",
@@ -40,7 +69,7 @@ static void list_names(const struct ws_ledger_entry *e, size_t n, enum ws_ledger
     for (size_t i = 0; i < n; i++) {
         if (e[i].state != s)
             continue;
-        printf("%s`%s`", first ? "" : ", ", e[i].name);
+        put("%s`%s`", first ? "" : ", ", e[i].name);
         first = false;
     }
 }
@@ -62,14 +91,14 @@ static void chapter_detail(const struct ws_ledger_entry *e, size_t n)
     const char *why = NULL;
     for (size_t i = 0; i < n; i++) {
         if (e[i].state == WS_LEDGER_APPROXIMATE)
-            printf("- approximate `%s`: %s\n", e[i].name, e[i].note);
+            put("- approximate `%s`: %s\n", e[i].name, e[i].note);
         if (e[i].state == WS_LEDGER_MISSING)
             why = e[i].note;
     }
     if (why) {
-        printf("- missing in %s, %s: ", e->chapter, why);
+        put("- missing in %s, %s: ", e->chapter, why);
         list_names(e, n, WS_LEDGER_MISSING);
-        putchar('\n');
+        put("\n");
     }
 }
 
@@ -84,9 +113,9 @@ static int print_entries(void)
     qsort(e, n, sizeof(*e), by_chapter);
     for (size_t i = 0, end; i < n; i = end) {
         size_t sums[_WS_LEDGER_N] = {0};
-        printf("\n## Entry points: %s\nChapters are those of NVIDIA's headers.\n\n"
-               "| chapter | done | approximate | missing |\n|---|---|---|---|\n",
-               api_titles[e[i].api]);
+        put("\n## Entry points: %s\nChapters are those of NVIDIA's headers.\n\n"
+            "| chapter | done | approximate | missing |\n|---|---|---|---|\n",
+            api_titles[e[i].api]);
         for (end = i; end < n && e[end].api == e[i].api;) {
             size_t from = end;
             while (end < n && same_chapter(&e[end], &e[from]))
@@ -232,8 +261,7 @@ static void opcode_row(enum ws_ptx_op op, size_t rows[_WS_LEDGER_N + 1])
 static void print_opcodes(void)
 {
     size_t rows[_WS_LEDGER_N + 1] = {0}, count[_WS_LEDGER_N] = {0};
-    printf(
-        "\n## PTX opcodes\nEach form (opcode with modifiers and types) was given to the decoder "
+    put("\n## PTX opcodes\nEach form (opcode with modifiers and types) was given to the decoder "
         "of the software GPU. A missing one makes the kernels that hold it fail at launch, with "
         "the PTX line named at module load.\n\n| opcode | meaning | done | approximate | missing | "
         "missing forms |\n|---|---|---|---|---|---|\n");
@@ -241,30 +269,29 @@ static void print_opcodes(void)
         opcode_row(op, rows);
     for (size_t k = 0; k < n_forms; k++)
         count[forms[k].state]++;
-    printf(
-        "\nForms tried: %zu; done %zu, approximate %zu, missing %zu. Opcodes: %d; done %zu, with "
+    put("\nForms tried: %zu; done %zu, approximate %zu, missing %zu. Opcodes: %d; done %zu, with "
         "approximations %zu, missing %zu, not tried %zu.\n\nApproximate:\n\n",
         n_forms, count[0], count[1], count[2], (int)_WS_OP_N, rows[WS_LEDGER_DONE],
         rows[WS_LEDGER_APPROXIMATE], rows[WS_LEDGER_MISSING], rows[_WS_LEDGER_N]);
     for (size_t k = 0; k < n_forms; k++)
         if (forms[k].state == WS_LEDGER_APPROXIMATE)
-            printf("- `%s`: %s\n", forms[k].text, ws_ledger_opcode_note(forms[k].text));
+            put("- `%s`: %s\n", forms[k].text, ws_ledger_opcode_note(forms[k].text));
     for (int sr = 0; sr < _WS_SR_N; sr++) {
         const char *name = ws_ptx_sreg_name(sr), *note = name ? ws_ledger_opcode_note(name) : NULL;
         if (note)
-            printf("- `%s`: %s\n", name, note);
+            put("- `%s`: %s\n", name, note);
     }
 }
 
 int main(int argc, char **argv)
 {
-    printf("# Coverage: what wattshare does of CUDA\n\n"
-           "Written by `make doc-coverage` from `frontend/interpose/entrypoints.def`, "
-           "`cli/coverage/ledger.def` and the "
-           "software GPU's decoder; don't edit. `wattshare coverage PROGRAM` says the same of one "
-           "program. *Done*: as CUDA documents it. *Approximate*: differs as the row says. "
-           "*Missing*: answers \"not supported\" (801), is counted and shown by `wattshare "
-           "status`.\n");
+    put("# Coverage: what wattshare does of CUDA\n\n"
+        "Written by `make doc-coverage` from `frontend/interpose/entrypoints.def`, "
+        "`cli/coverage/ledger.def` and the "
+        "software GPU's decoder; don't edit. `wattshare coverage PROGRAM` says the same of one "
+        "program. *Done*: as CUDA documents it. *Approximate*: differs as the row says. "
+        "*Missing*: answers \"not supported\" (801), is counted and shown by `wattshare "
+        "status`.\n");
     for (int i = 1; i < argc; i++)
         if (read_forms(argv[i]))
             return 1;

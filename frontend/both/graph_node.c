@@ -101,7 +101,7 @@ WS_BOTH_API(cudaGraphAddNode_v2, cuGraphAddNode_v2,
     WS_NODE_FILL(api, ws_content_any(&c, p));
     return code ? code : ws_content_add(&c, g, deps, data, n_deps, ret);
 }
-/* Of CUDA 13.4: the same, where a kernel and its context belong together, as they always do here. */
+/* Of CUDA 13.4: the same, if a kernel and its context belong together, as they do here. */
 WS_DRV_ALIAS(cuGraphAddNode_v3, cuGraphAddNode_v2)
 WS_DRV_API(cuGraphAddNode, (struct ws_node * *ret, struct ws_graph *g, struct ws_node *const *deps,
                             size_t n_deps, struct cuda_node_params *p))

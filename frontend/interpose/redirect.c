@@ -19,11 +19,11 @@
  *
  * No symbols. An object with .nvFatBinSegment registers CUDA code; if it neither imports
  * __cudaRegisterFatBinary nor has it in .symtab, it carries a stripped runtime. If that is one of
- * those that base/static_runtime.h knows, its functions are where they are in NVIDIA's archive, and
- * it is redirected as any other. Otherwise we can't find it. NVIDIA's runtime must not run on top of
- * our driver façade, so a program is stopped; a library may never be used, so it is only remembered:
- * when its runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's shared runtime,
- * whose symbols ours preempt. */
+ * those that base/runtimes/static_runtime.h knows, its functions are where they are in NVIDIA's
+ * archive, and it is redirected as any other. Otherwise we can't find it. NVIDIA's runtime must not
+ * run on top of our driver façade, so a program is stopped. A library may never be used, so it is
+ * only remembered: when its runtime asks for the driver, dlhook.c refuses. So it does for NVIDIA's
+ * shared runtime, whose symbols ours preempt. */
 #include "frontend/interpose/redirect.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/elf.h"
-#include "base/static_runtime.h"
+#include "base/runtimes/static_runtime.h"
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/interpose/toolkit.h"
 

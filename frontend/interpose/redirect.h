@@ -25,15 +25,16 @@ int ws_redirect_toolkit(const void *address, int *ret_newest);
 enum {
     WS_REDIRECT_NONE = 0 /* no static runtime */,
     WS_REDIRECT_STRIPPED =
-        1 << 20 /* one without symbols, which base/static_runtime.h does not know */
+        1 << 20 /* one without symbols, which base/runtimes/static_runtime.h does not know */
 };
 struct ws_redirected {
     size_t n_failed;              /* functions that are too short to be patched */
     const char *stripped_version; /* of a runtime without symbols that is known, or NULL */
 };
 /* Writes jumps over the entry points found in one file: by its symbols, or by what the runtime's
- * code is known to look like. @image, @bytes: the file; @base: where it is loaded; @find: gives the
- * replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative error. */
+ * code is known to look like. @image, @bytes: the file; @base: where it is loaded; @find: gives
+ * the replacement for a name, or NULL. Return: number redirected, WS_REDIRECT_…, or a negative
+ * error. */
 int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
                        void *(*find)(const char *name), struct ws_redirected *ret);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* base/static_runtime.h - where the functions of NVIDIA's static CUDA runtime are in a file that has
- * no symbols. Known are the runtimes of static_runtimes.def. Threads: any. */
-#ifndef WS_BASE_STATIC_RUNTIME_H
-#define WS_BASE_STATIC_RUNTIME_H
+/* base/runtimes/static_runtime.h - where the functions of NVIDIA's static CUDA runtime are in a
+ * file that has no symbols. Known are the runtimes of static_runtimes.def. Threads: any. */
+#ifndef WS_BASE_RUNTIMES_STATIC_RUNTIME_H
+#define WS_BASE_RUNTIMES_STATIC_RUNTIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

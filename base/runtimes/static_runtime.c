@@ -9,7 +9,7 @@
  * The search hashes the 32 bytes at every multiple of 16, since the section and its functions are
  * aligned so. Most places are ruled out by a filter of 64 bits; what passes is compared with each
  * runtime's first probe, and then with the others. */
-#include "base/static_runtime.h"
+#include "base/runtimes/static_runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ struct known_runtime {
 #define WS_STATIC_RUNTIME(version, bytes, ...) {version, bytes, {__VA_ARGS__}},
 #define WS_STATIC_FUNCTION(name, ...)
 static const struct known_runtime known[] = {
-#include "base/static_runtimes.def"
+#include "base/runtimes/static_runtimes.def"
 };
 #undef WS_STATIC_RUNTIME
 #undef WS_STATIC_FUNCTION
@@ -48,7 +48,7 @@ struct known_function {
 #define WS_STATIC_RUNTIME(version, bytes, ...)
 #define WS_STATIC_FUNCTION(name, ...) {#name, {__VA_ARGS__}},
 static const struct known_function functions[] = {
-#include "base/static_runtimes.def"
+#include "base/runtimes/static_runtimes.def"
 };
 
 static uint64_t hash_at(const uint8_t *p)
