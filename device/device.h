@@ -146,6 +146,15 @@ enum ws_device_meter {
     WS_METER_NVML,
 };
 
+/* What software GPUs look for in kernels, as a mask: invalid accesses, races, and reads of global
+ * and of shared memory that nobody has written. */
+enum ws_inspect_tool {
+    WS_INSPECT_MEMORY = 1,
+    WS_INSPECT_RACES = 2,
+    WS_INSPECT_UNWRITTEN = 4,
+    WS_INSPECT_UNWRITTEN_SHARED = 8
+};
+
 struct ws_device_options {
     enum ws_device_clock clock;
     /* WS_CLOCK_SCALED: host time for each unit of device time, 1…10000; 0: 20. The first device's
@@ -165,6 +174,7 @@ struct ws_device_options {
      */
     const struct ws_followed *followed;
     uint32_t n_followed;
+    uint32_t inspect; /* mask of enum ws_inspect_tool; the first device's counts */
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags),
  * -ENOMEM, -EAGAIN (no thread). */

@@ -83,11 +83,13 @@ WS_MUST_CHECK int ws_space_map_memory(struct ws_space *s, uint64_t va, uint64_t 
 void ws_memory_place(const struct ws_memory *m, uint64_t *ret_granule, uint64_t *ret_offset);
 
 /* What kernels write: of one printf, or of one failed assertion; called on a device thread. NULL:
- * dropped. */
+ * dropped. A finding is what a device that inspects kernels has to say of them: a line with an
+ * address in hexadecimal digits (0: none) and the kernel's name, then text. */
 enum ws_output {
-    WS_OUTPUT_PRINTF = 1,
-    WS_OUTPUT_ASSERT = 2
-}; /* the numbers of stdout and stderr */
+    WS_OUTPUT_PRINTF = 1, /* the numbers of stdout and stderr */
+    WS_OUTPUT_ASSERT = 2,
+    WS_OUTPUT_FINDING = 3
+};
 void ws_space_set_print(struct ws_space *s,
                         void (*print)(void *arg, enum ws_output to, const char *text, size_t n),
                         void *arg);

@@ -14,8 +14,12 @@ struct ws_frontend_config {
     char log[256];  /* WATTSHARE_LOG: file that lines go to instead of stderr; "": stderr */
     bool ring;      /* WATTSHARE_RING: "off": small messages go through ZeroMQ like the others */
     int timeout_ms; /* WATTSHARE_TIMEOUT_MS: to connect */
-    int sms;        /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
+    /* WATTSHARE_CHECK: the file in which findings are counted; "": nothing is checked */
+    char check[256];
+    bool check_leaks; /* WATTSHARE_CHECK_LEAKS: "1": what was not freed is a finding, too */
+    int sms;          /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
 };
 const struct ws_frontend_config *ws_frontend_config(void);
+void ws_frontend_config_read(char **envp); /* for the constructor */
 
 #endif

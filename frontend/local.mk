@@ -4,13 +4,13 @@ include frontend/facade.mk
 FRONTEND_CHANNEL = frontend/channel/channel.c frontend/channel/channel.h frontend/channel/open.c \
 	frontend/channel/private.h frontend/channel/ring.c frontend/channel/segment.c frontend/channel/zmq_load.c \
 	frontend/channel/zmq_load.h
-FRONTEND_SESSION = frontend/session/box.c frontend/session/box.h frontend/session/adopt.c frontend/session/copy.c frontend/session/freeze.c \
+FRONTEND_SESSION = frontend/session/box.c frontend/session/box.h frontend/session/adopt.c frontend/session/callers.c frontend/session/callers.h frontend/session/findings.c frontend/session/findings.h frontend/session/copy.c frontend/session/freeze.c \
 	frontend/session/freeze.h frontend/session/gate.c frontend/session/idtab.c frontend/session/idtab.h \
 	frontend/session/image.c frontend/session/image.h frontend/session/job.c frontend/session/link_image.c \
 	frontend/session/link_image.h frontend/session/memory.c frontend/session/module.c frontend/session/output.c \
 	frontend/session/private.h frontend/session/session.c frontend/session/session.h frontend/session/staging.c \
 	frontend/session/stream.c frontend/session/vmm.c
-FRONTEND_INTERPOSE = frontend/interpose/dlhook.c frontend/interpose/entrypoints.h frontend/interpose/init.c \
+FRONTEND_INTERPOSE = frontend/interpose/config.c frontend/interpose/dlhook.c frontend/interpose/entrypoints.h frontend/interpose/init.c \
 	frontend/interpose/redirect.c frontend/interpose/redirect.h frontend/interpose/toolkit.c frontend/interpose/toolkit.h
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/config.h frontend/wattshare.h $(FRONTEND_CHANNEL) $(FRONTEND_SESSION) $(FRONTEND_INTERPOSE) \

@@ -51,6 +51,10 @@ enum {
 #define WS_ENV_GATE_DRIVER "WATTSHARE_GATE_DRIVER" /* the real libcuda.so.1, for gated programs */
 #define WS_ENV_TASK        "WATTSHARE_TASK"
 #define WS_ENV_SMS         "WATTSHARE_SMS" /* Hello.sms */
+/* `wattshare check`: the file in which findings are counted, a line each; and whether leaks are
+ * findings ("1"). */
+#define WS_ENV_CHECK       "WATTSHARE_CHECK"
+#define WS_ENV_CHECK_LEAKS "WATTSHARE_CHECK_LEAKS"
 
 /* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping
  * of a Linux process does. */

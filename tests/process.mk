@@ -1,6 +1,6 @@
 # Process tests: programs, daemon and library together. Each starts a daemon of its own;
 # tests/process/lib.sh is what they share.
-PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/process/cli.sh tests/process/calibrate.sh tests/process/cluster.sh tests/process/clients.sh tests/process/clients_nvcc.sh tests/process/cuda.sh tests/process/cuda_pair.sh tests/process/merged.sh tests/process/cuda_lib.sh tests/process/machine.sh tests/process/faults.sh \
+PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/process/cli.sh tests/process/calibrate.sh tests/process/check.sh tests/process/cluster.sh tests/process/clients.sh tests/process/clients_nvcc.sh tests/process/cuda.sh tests/process/cuda_pair.sh tests/process/merged.sh tests/process/cuda_lib.sh tests/process/machine.sh tests/process/faults.sh \
 	tests/process/endless.sh tests/process/kills.sh tests/process/kills_policies.sh tests/process/profile.sh tests/process/profiles.sh tests/process/real_clients.sh tests/process/scaled.sh tests/process/sim.sh tests/process/sim_rt.sh tests/process/tasks.sh tests/process/policy.sh tests/process/examples.sh tests/process/tutorial.sh tests/process/energy.sh tests/process/nvml.sh tests/process/report.sh tests/process/doctor.sh tests/process/containers.sh
 dist_check_SCRIPTS += $(PROCESS_TESTS)
 TEST_EXTENSIONS = .sh

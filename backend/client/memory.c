@@ -87,16 +87,24 @@ static void allocation_free(struct ws_client *c, struct ws_allocation *a)
     free(a);
 }
 
-/* Finds an address for a->ref's object. On an error nothing is left of it. */
-static Ws__Error place(struct ws_allocation *a, bool again)
+/* Kernels may use the whole pages that an allocation has; where they are checked, what was asked
+ * for. */
+static uint64_t mapped_bytes(const struct ws_allocation *a, uint64_t asked)
+{
+    return a->context->client->server->config->check && asked && !a->internal ? asked : a->bytes;
+}
+
+/* Finds an address for a->ref's object. @asked: the bytes that the client wants of it; 0: all. On
+ * an error nothing is left of it. */
+static Ws__Error place(struct ws_allocation *a, uint64_t asked, bool again)
 {
     struct ws_client *c = a->context->client;
     uint32_t readers, writers;
     a->bytes = a->ref.object->bytes;
     access_of(a, &readers, &writers);
     if (!choose_va(a, again)) {
-        if (!ws_space_map_memory(c->memory.space, a->va, a->bytes, a->ref.object->memory, 0,
-                                 readers, writers)) {
+        if (!ws_space_map_memory(c->memory.space, a->va, mapped_bytes(a, asked),
+                                 a->ref.object->memory, 0, readers, writers)) {
             HASH_ADD(hh, c->memory.allocations, va, sizeof(a->va), a);
             return WS__ERROR__OK;
         }
@@ -125,7 +133,7 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
         allocation_free(x->client, a);
         return e;
     }
-    e = place(a, false);
+    e = place(a, bytes, false);
     if (!e)
         *ret = a;
     return e;
@@ -140,7 +148,7 @@ Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t m
     a->context = x;
     a->more_readers = a->more_writers = more;
     ws_object_ref_take(&a->ref, o, x->client);
-    Ws__Error e = place(a, true);
+    Ws__Error e = place(a, 0, true);
     if (!e)
         *ret = a;
     return e;

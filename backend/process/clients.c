@@ -153,7 +153,8 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
                               c->n_contexts);
     if (ok) {
         ws_space_set_print(c->memory.space, ws_output_add, &c->output);
-        ws_space_set_margin(c->memory.space, s->config->strict_bounds ? 0 : WS_VA_GAP_BYTES / 2);
+        ws_space_set_margin(c->memory.space,
+                            s->config->strict_bounds || s->config->check ? 0 : WS_VA_GAP_BYTES / 2);
         return c;
     }
     ws_user_leave(c);

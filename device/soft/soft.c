@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/catalog.h"
+#include "device/soft/inspect/inspect.h"
 #include "device/soft/soft_private.h"
 #include "device/soft/timeline/events.h"
 
@@ -291,11 +292,22 @@ static void soft_telemetry(struct ws_device *dev, struct ws_device_telemetry *re
 
 /* ---- memory ---- */
 
+static void inspected_release(void *mem, uint8_t *host, uint64_t bytes)
+{
+    ws_inspect_memory_free(host);
+    ws_mem_release(mem, host, bytes);
+}
+
 static int soft_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_soft *d = soft_of(dev);
-    *ret = (struct ws_backing){.release = ws_mem_release, .arg = d->mem};
-    return ws_mem_alloc(d->mem, bytes, &ret->host);
+    bool unwritten = ws_inspect_has(d->inspect, WS_INSPECT_UNWRITTEN);
+    *ret = (struct ws_backing){.release = unwritten ? inspected_release : ws_mem_release,
+                               .arg = d->mem};
+    int r = ws_mem_alloc(d->mem, bytes, &ret->host);
+    if (!r && unwritten)
+        ws_inspect_memory_new(ret->host, bytes);
+    return r;
 }
 
 /* ---- modules ---- */
@@ -316,8 +328,9 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
     int r = ws_code_new(&m->code, ptx, diags);
+    if (!r && soft_of(dev)->inspect)
+        r = ws_code_inspect(m->code);
     if (r) {
-        m->code = NULL;
         soft_module_unload(m);
         return r;
     }
@@ -338,7 +351,7 @@ static bool var_in_memory(const struct ws_ptx_var *v)
     return v->size_bytes && (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST);
 }
 
-static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes, uint64_t n)
+static int write_bytes(const struct ws_dinstance *inst, uint64_t va, const void *bytes, uint64_t n)
 {
     const uint8_t *from = bytes;
     while (n) {
@@ -346,9 +359,11 @@ static int write_bytes(const struct ws_space *s, uint64_t va, const void *bytes,
         uint64_t len;
         uint32_t flags;
         struct ws_device *device;
-        if (!ws_space_resolve(s, va, &host, &len, &flags, &device))
+        if (!ws_space_resolve(inst->space, va, &host, &len, &flags, &device))
             return ws_raise(-EINVAL);
         len = WS_MIN(len, n);
+        if (inst->inspect)
+            ws_inspect_memory_written(host, len);
         if (from) {
             memcpy(host, from, len);
             from += len;
@@ -388,9 +403,9 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
     if (!inst->var_va[index])
         return ws_raise(-EINVAL);
     /* The initial values may end before the variable does: the rest is zero. */
-    int r = write_bytes(inst->space, inst->var_va[index], v->init, v->init_bytes);
+    int r = write_bytes(inst, inst->var_va[index], v->init, v->init_bytes);
     if (!r)
-        r = write_bytes(inst->space, inst->var_va[index] + v->init_bytes, NULL,
+        r = write_bytes(inst, inst->var_va[index] + v->init_bytes, NULL,
                         v->size_bytes - v->init_bytes);
     for (uint32_t i = 0; !r && i < v->n_init_syms; i++) {
         const struct ws_ptx_init_sym *s = &v->init_syms[i];
@@ -402,7 +417,7 @@ static int var_init(const struct ws_dinstance *inst, uint32_t index)
         if (s->masked) /* one byte of the address */
             value >>= s->shift;
         if (!r)
-            r = write_bytes(inst->space, inst->var_va[index] + s->offset, &value, s->bytes);
+            r = write_bytes(inst, inst->var_va[index] + s->offset, &value, s->bytes);
     }
     return r;
 }
@@ -424,7 +439,7 @@ static int soft_instance_new(struct ws_device *dev, struct ws_dmodule *m, struct
         free(va);
         return ws_raise(-ENOMEM);
     }
-    *i = (struct ws_dinstance){m, s, va};
+    *i = (struct ws_dinstance){m, s, va, soft_of(dev)->inspect};
     if (m->info.n_vars)
         memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     unsigned epoch = ws_space_enter(s);
@@ -480,6 +495,7 @@ static void soft_close(struct ws_device *dev)
         d->free_tenants = next;
     }
     ws_mem_unref(d->mem);
+    ws_inspect_leave(d->inspect);
     ws_timing_free(d->timing);
     ws_meter_free(d->meter);
     pthread_mutex_destroy(&d->flights_lock);
@@ -561,6 +577,8 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
         r = ws_timing_new(&d->timing, &drawn);
     if (!r)
         r = ws_sched_join(&d->sched, options->n_workers);
+    if (!r && options->inspect)
+        r = ws_inspect_join(&d->inspect, options->inspect);
     if (!r && options->clock == WS_CLOCK_SCALED)
         r = ws_meter_new(&d->meter, &drawn, options, index);
     if (!r && options->clock == WS_CLOCK_SCALED)

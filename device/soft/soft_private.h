@@ -16,6 +16,7 @@ struct ws_soft {
     struct ws_sched *sched;
     struct ws_mem *mem;
     struct ws_timing *timing;
+    struct ws_inspect *inspect;               /* NULL: it doesn't inspect kernels */
     struct ws_tenant *tenants, *free_tenants; /* sched->lock */
     _Atomic uint64_t n_kernels, n_copies, copied_bytes, n_thread_insns, grid_id;
     _Atomic uint32_t n_running;
@@ -48,6 +49,7 @@ struct ws_dinstance {
     struct ws_dmodule *module;
     struct ws_space *space;
     uint64_t *var_va;
+    struct ws_inspect *inspect; /* the device's, or NULL */
 };
 
 /* What a launch's units cost, the part of their bytes that gets past L2, and what they draw, at the

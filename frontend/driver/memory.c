@@ -9,6 +9,7 @@
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
 #include "frontend/memory/pool.h"
+#include "frontend/session/findings.h"
 #include "frontend/stream/work.h"
 
 /* ---- allocation ---- */
@@ -23,8 +24,10 @@ static int alloc(struct ws_cuda_context *c, uint64_t *ret, size_t bytes)
     ws_err e = ws_session_mem_alloc(c->device, bytes, ret);
     if (e == WS__ERROR__OUT_OF_MEMORY && ws_pool_give_back(c->device))
         e = ws_session_mem_alloc(c->device, bytes, ret);
-    if (!e)
+    if (!e) {
         ws_ctx_own(c, WS_OWNED_MEMORY, *ret);
+        ws_findings_allocated(*ret, bytes);
+    }
     return ws_drv_error(e);
 }
 

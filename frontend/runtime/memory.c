@@ -10,6 +10,7 @@
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
 #include "frontend/memory/pool.h"
+#include "frontend/session/findings.h"
 #include "frontend/stream/work.h"
 
 enum { NO_DEVICE_ID = -2 };
@@ -37,6 +38,7 @@ static int device_alloc(void **p, uint64_t bytes)
     if (r)
         return WS_RT_DONE(r);
     ws_ctx_own(ws_ctx_current(), WS_OWNED_MEMORY, address);
+    ws_findings_allocated(address, bytes);
     *p = (void *)(uintptr_t)address;
     return CUDA_OK;
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "frontend/session/findings.h"
 #include "frontend/session/private.h"
 
 struct region {
@@ -149,6 +150,7 @@ static ws_err mem_free(enum ws_mem_kind kind, uint64_t address, bool async)
         return r;
     if (!ws_memtab_remove(kind, address, NULL, NULL))
         return WS__ERROR__INVALID_VALUE;
+    ws_findings_freed(address);
     m.address = address;
     return async ? ws_channel_post(c, WS_COMMAND(MEM_FREE_ASYNC, mem_free_async, address))
                  : ws_channel_call(c, WS_COMMAND(MEM_FREE, mem_free, &m), NULL);

@@ -17,11 +17,13 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "frontend/session/findings.h"
 #include "frontend/session/private.h"
 
 /* ---- output ---- */
 
 enum { RECORD_HEAD = 4 };
+enum { OUTPUT_PRINTF = 1, OUTPUT_FINDING = 3 }; /* enum ws_output of device/mapping.h */
 static _Atomic bool prints;
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER; /* keeps the order */
 
@@ -36,10 +38,13 @@ static void write_records(const uint8_t *p, size_t n)
         size_t len = p[1] | (size_t)p[2] << 8 | (size_t)p[3] << 16;
         if (len > n - RECORD_HEAD)
             return;
-        FILE *to = p[0] == 2 ? stderr : stdout;
+        FILE *to = p[0] == OUTPUT_PRINTF ? stdout : stderr;
         if (to == stderr)
             fflush(stdout);
-        fwrite(p + RECORD_HEAD, 1, len, to);
+        if (p[0] == OUTPUT_FINDING)
+            ws_findings_print((const char *)p + RECORD_HEAD, len);
+        else
+            fwrite(p + RECORD_HEAD, 1, len, to);
         p += RECORD_HEAD + len;
         n -= RECORD_HEAD + len;
     }
@@ -78,7 +83,8 @@ static void fetch(struct ws_channel *c)
 void ws_session_output(void)
 {
     struct ws_channel *c;
-    if (WS_LIKELY(!prints) || ws_session_ended() || ws_session_enter_anyway(&c))
+    if ((WS_LIKELY(!prints) && !ws_findings_wanted()) || ws_session_ended() ||
+        ws_session_enter_anyway(&c))
         return;
     pthread_mutex_lock(&output_lock);
     fetch(c);

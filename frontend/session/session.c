@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "frontend/config.h"
+#include "frontend/session/findings.h"
 #include "frontend/session/private.h"
 
 enum session_state { NEW, OPEN, FAILED, ENDED, CHILD };
@@ -180,6 +181,7 @@ void ws_session_shutdown(void)
 {
     if (state == OPEN) {
         ws_session_output();
+        ws_findings_end(ws_channel_async_error(channel, false) != WS__ERROR__OK);
         ws_session_tell_unsupported();
     }
     pthread_mutex_lock(&init_lock);
@@ -249,6 +251,7 @@ ws_err ws_session_reset(int device)
     ws_channel_async_error(c, true);
     epochs[device]++;
     ws_memtab_remove_device(device);
+    ws_findings_reset();
     return r;
 }
 

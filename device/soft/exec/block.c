@@ -15,6 +15,7 @@
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/reuse.h"
 #include "device/soft/exec/tex.h"
+#include "device/soft/inspect/inspect.h"
 #include "device/space.h"
 
 enum {
@@ -183,7 +184,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     b->saves =
         ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
     if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
-        !b->saves) {
+        !b->saves || (g->inspect && ws_inspect_block_new(b))) {
         ws_blockrun_free(b);
         return ws_raise(-ENOMEM);
     }
@@ -219,6 +220,7 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b)
         free(b->saves);
         free(b->ctx.tex);
         free(b->l1_alloc);
+        ws_inspect_block_free(b);
         free(b);
     }
     return NULL;
@@ -257,6 +259,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
     b->ctx.n_looked = 0;
     ws_reuse_block(b, linear);
+    if (b->inspect)
+        ws_inspect_block_start(b);
     b->ctx.n_patterns = 0;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};

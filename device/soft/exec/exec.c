@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/tex.h"
+#include "device/soft/inspect/inspect.h"
 #include "device/space.h"
 
 enum {
@@ -72,6 +73,8 @@ const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u
     c->u = u;
     c->enter = NULL;
     struct ws_grid_part *part = b->part;
+    if (ws_inspect_has(g->inspect, WS_INSPECT_MEMORY))
+        ws_inspect_fault(c, u, e, lane, addr, what);
     if (atomic_exchange(part ? &part->fault_claimed : &g->fault_claimed, 1))
         return NULL;
     char *text = part ? part->text : g->text;
@@ -294,11 +297,15 @@ static void bar_check(struct ws_blockrun *b, uint32_t id)
             if (s->state != WS_SPLIT_BAR || s->bar_id != id)
                 continue;
             bar_result(b, w, s, bar);
+            if (b->inspect)
+                ws_inspect_pass(b, w->index, id);
             s->state = WS_SPLIT_RUN;
             s->u++;
             s->spent = 0;
         }
     }
+    if (b->inspect)
+        ws_inspect_open(b, id);
     *bar = (struct ws_barrier){.red_and = true};
     b->bars_used &= ~(1u << id);
 }
@@ -311,6 +318,8 @@ void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
     b->n_live -= (uint32_t)__builtin_popcount(mask);
     if (!w->live)
         b->n_done_warps++;
+    if (!w->live && b->inspect)
+        ws_inspect_exit(b, w->index);
     for (uint32_t k = 0; k < w->n_splits; k++) /* who waits for these lanes need not any more */
         if (w->splits[k].state == WS_SPLIT_WARPSYNC)
             w->splits[k].state = WS_SPLIT_RUN;
@@ -358,6 +367,8 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     bar->red_and &= p == s->mask;
     bar->red_or |= p != 0;
     c->work->n_barriers++;
+    if (b->inspect)
+        ws_inspect_arrive(b, w->index, id);
     if (u->x >> 8 & 1) {
         s->u++;
     } else {

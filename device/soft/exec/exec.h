@@ -14,6 +14,7 @@
 #include "device/device.h"
 
 struct ws_code;
+struct ws_inspect;
 struct ws_reuse;
 /* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is
  * marked in its ws_kernel_info, and must not be run; diags name opcode and line. Return: 0 or
@@ -31,6 +32,10 @@ typedef void ws_code_lack(void *arg, const struct ws_ptx_func *entry, const stru
 WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg);
 /* Kernels in the module's order. The array lives as long as the code. */
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
+
+/* Makes the code tell of each access to memory (device/soft/inspect), before anything of it runs.
+ * Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_code_inspect(struct ws_code *c);
 
 /* What the executed work was, by the classes the timing model prices. Counts are of warp
  * instructions unless said. */
@@ -108,7 +113,8 @@ struct ws_grid {
     uint32_t n_parts, round;
     struct ws_grid_part *parts; /* NULL: it has none */
     const struct ws_space *common;
-    struct ws_reuse *reuse; /* records which memory is touched; NULL: nothing does (reuse.h) */
+    struct ws_reuse *reuse;     /* records which memory is touched; NULL: nothing does (reuse.h) */
+    struct ws_inspect *inspect; /* is told what the kernel does wrong; NULL: nobody is */
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */

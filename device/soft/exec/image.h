@@ -56,6 +56,7 @@ struct ws_exec_image {
     /* Runs {offset, bytes} of recursive functions; uop.a is the index, uop.b the count. */
     uint32_t *save_rows;
     const struct ws_seg **brx_seg;
+    struct ws_inspect_op *inspected; /* [n_uops]; NULL: nothing is (device/soft/inspect) */
 };
 
 struct ws_audit {

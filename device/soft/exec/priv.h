@@ -194,6 +194,7 @@ struct ws_blockrun {
     uint64_t n_insns; /* warp instructions run since start */
     uint64_t n_clock_reads;
     int64_t quantum_start;
+    struct ws_inspect_block *inspect; /* NULL: its shared memory is not watched */
 };
 
 /* What the block's client holds, without the others of the launch. */

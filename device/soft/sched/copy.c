@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/check.h"
+#include "device/soft/inspect/inspect.h"
 #include "device/soft/soft_private.h"
 
 #define INLINE_BYTES    (UINT64_C(64) << 10)
@@ -89,7 +90,8 @@ static uint8_t *side_at(struct soft_copy_side *s, uint64_t offset, uint64_t *byt
 }
 
 /* @from: among the bytes copied, rows joined. */
-static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+static bool copy_part(const struct ws_soft *device, const struct ws_op *op, uint64_t from,
+                      uint64_t bytes)
 {
     struct soft_copy_side d = {
         .op = op, .host = op->copy.dst_host, .va = op->copy.dst_va, .pitch = &op->copy.dst};
@@ -108,6 +110,8 @@ static bool copy_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
         if (!to || !at)
             return false;
         memmove(to, at, n);
+        if (WS_UNLIKELY(device->inspect != NULL))
+            ws_inspect_memory_written(to, n);
         bytes -= n;
         x += n;
         if (x == width) {
@@ -149,7 +153,8 @@ static void fill_bytes(uint8_t *p, uint64_t bytes, uint32_t value, uint32_t valu
 }
 
 /* @from: among the bytes written, rows joined. */
-static bool fill_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+static bool fill_part(const struct ws_soft *device, const struct ws_op *op, uint64_t from,
+                      uint64_t bytes)
 {
     uint64_t width = op->fill.width_bytes;
     while (bytes) {
@@ -159,15 +164,17 @@ static bool fill_part(const struct ws_op *op, uint64_t from, uint64_t bytes)
         if (!p)
             return false;
         fill_bytes(p, n, op->fill.value, op->fill.value_bytes);
+        if (WS_UNLIKELY(device->inspect != NULL))
+            ws_inspect_memory_written(p, n);
         from += n;
         bytes -= n;
     }
     return true;
 }
 
-static bool part(const struct ws_op *op, uint64_t from, uint64_t bytes)
+static bool part(const struct ws_soft *d, const struct ws_op *op, uint64_t from, uint64_t bytes)
 {
-    return op->kind == WS_OPK_COPY ? copy_part(op, from, bytes) : fill_part(op, from, bytes);
+    return op->kind == WS_OPK_COPY ? copy_part(d, op, from, bytes) : fill_part(d, op, from, bytes);
 }
 
 /* ---- the operation ---- */
@@ -219,7 +226,7 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
     atomic_fetch_add_explicit(&d->n_copies, 1, memory_order_relaxed);
     if (bytes <= INLINE_BYTES) {
         unsigned epoch = op->space ? ws_space_enter(op->space) : 0;
-        if (!part(op, 0, bytes))
+        if (!part(d, op, 0, bytes))
             ws_soft_fail(op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
         if (op->space)
             ws_space_leave(op->space, epoch);
@@ -272,7 +279,7 @@ bool ws_copy_take_locked(struct ws_tenant *t, struct ws_turn *turn)
 
 void ws_copy_turn(struct ws_turn *turn)
 {
-    turn->n = part(turn->xfer->op, turn->from, turn->bytes);
+    turn->n = part(turn->xfer->device, turn->xfer->op, turn->from, turn->bytes);
 }
 
 static void settle(struct ws_xfer *x, struct ws_list *ended)

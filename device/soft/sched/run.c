@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/exec/reuse.h"
+#include "device/soft/inspect/inspect.h"
 #include "device/soft/sched/run.h"
 
 enum { UNITS_MAX = 1 << 14 };
@@ -90,8 +91,11 @@ int ws_run_map_barrier(struct ws_run *r)
     uint64_t bytes;
     uint32_t flags;
     struct ws_device *device;
-    if (ws_space_resolve(r->op->space, va, &host, &bytes, &flags, &device))
+    if (ws_space_resolve(r->op->space, va, &host, &bytes, &flags, &device)) {
         *(uint32_t *)host = WORKSPACE_BYTES;
+        if (r->device->inspect)
+            ws_inspect_memory_written(host, WORKSPACE_BYTES);
+    }
     r->grid.envreg12 = va;
     return 0;
 }
@@ -236,6 +240,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     g->var_va = inst->var_va;
     g->n_sms = d->base.spec.n_sms;
     g->sm = d->base.spec.cc_major * 10 + d->base.spec.cc_minor;
+    g->inspect = d->inspect;
     g->grid_id = atomic_fetch_add(&d->grid_id, 1) + 1;
     g->clock = grid_clock;
     g->globaltimer = grid_globaltimer;

@@ -184,6 +184,11 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
     return WS_STEP_STOPPED;
 }
 
+int ws_code_inspect(struct ws_code *c)
+{
+    return 0;
+}
+
 const char *ws_exec_isa(void)
 {
     return "double";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "frontend/session/findings.h"
 #include "tests/unit/frontend/fake_session.h"
 
 #include <stdlib.h>
@@ -40,6 +41,10 @@ static struct {
     bool recorded;
 } events[16];
 static uint64_t next_id;
+
+void ws_findings_allocated(uint64_t address, uint64_t bytes)
+{
+}
 
 void fake_reset(void)
 {
