@@ -588,12 +588,18 @@ static void test_shared_memory_is_allowed_once(void **state)
         skip();
     uint32_t most = S.device->spec.shared_bytes_per_block_optin;
     const uint32_t sizes[] = {most, 4096, most / 2, most};
-    uint64_t p = suite_alloc(&S, 0, N * 4), before = 0;
+    uint64_t p[SUITE_CLIENTS], before;
+    for (unsigned c = 0; c < SUITE_CLIENTS; c++) { /* code is loaded beside launches, too */
+        p[c] = suite_alloc(&S, c, N * 4);
+        struct suite_op o = suite_launch(&S, c, K_SHARED, 1, N, p[c], 0, 0, 0);
+        o.op.launch.shared_bytes = most;
+        suite_run(&S, &o, WS_DEV_OK);
+    }
+    before = calls("cuFuncSetAttribute");
     for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
-        struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p, 0, 0, 0);
+        struct suite_op o = suite_launch(&S, 0, K_SHARED, 1, N, p[0], 0, 0, 0);
         o.op.launch.shared_bytes = sizes[k];
         suite_run(&S, &o, WS_DEV_OK);
-        before = k ? before : calls("cuFuncSetAttribute");
     }
     assert_int_equal(calls("cuFuncSetAttribute"), before);
 }
