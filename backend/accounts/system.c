@@ -57,11 +57,16 @@ static uint64_t cgroup_bytes(void)
     return least;
 }
 
+/* Looked up once: each pool asks, and it takes some reading of files. */
 uint64_t ws_accounts_system_memory(void)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
-    return WS_MIN(all, cgroup_bytes());
+    static _Atomic uint64_t known;
+    if (!known) {
+        long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+        uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
+        known = WS_MIN(all, cgroup_bytes());
+    }
+    return known;
 }
 
 static uint64_t descriptors(void)
