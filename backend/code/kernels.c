@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A module may have 100,000 kernels or variables, and a client may load it again and again: so what
  * is said of them is made once, by the thread that makes the code. The addresses of variables are
- * each client's own. They are packed as if they were UINT64_MAX, which takes the most bytes, and are
- * then put in their places. */
+ * each client's own. They are packed as if they were UINT64_MAX, which takes the most bytes, and
+ * are then put in their places. */
 #include "backend/code/kernels.h"
 
 #include <stdlib.h>

@@ -29,8 +29,8 @@ struct attack {
     /* Runs in a process of its own, as a user of its own, until attack_goes_on() says no.
      * @copy: 0 … copies - 1. Return: NULL, or what the attack has won, as a text. */
     const char *(*run)(const struct target *t, unsigned copy);
-    unsigned copies;  /* processes that attack at a time; 0: 1 */
-    unsigned ms;      /* 0: 1500 */
+    unsigned copies; /* processes that attack at a time; 0: 1 */
+    unsigned ms;     /* 0: 1500 */
     /* More lines of the configuration; %DIR% is the target's directory, %PORT% its port, which is
      * free unless @tcp. */
     const char *conf;
