@@ -82,7 +82,35 @@ static const char *changing_configuration(const struct target *t, unsigned copy)
     return NULL;
 }
 
-/* Limits become smaller than what clients have, and larger again. */
+/* Takes memory of both kinds, as far as it is given any. */
+static _Noreturn void take_memory(const struct target *t)
+{
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    alloc.bytes = 1 << 20;
+    for (struct raw r;; raw_close(&r)) {
+        int fd = -1, e = raw_open(&r, t->sock, NULL);
+        e = e ? e : raw_open_side(&r, t->side);
+        for (unsigned i = 0; !e && i < 100; i++) {
+            e = raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, NULL) < 0;
+            raw_side(&r, WS_HANDOFF_PINNED, 1 << 20, &fd);
+            if (fd >= 0)
+                close(fd);
+            fd = -1;
+        }
+        attack_sleep_ms(5);
+    }
+}
+
+/* Puts @lines behind the good configuration, and asks the daemon to read it. */
+static bool configure(const struct target *t, const char *lines)
+{
+    char command[2048];
+    snprintf(command, sizeof(command), "cat '%s.good' - >'%s' <<'END'\n%sEND\n", t->conf, t->conf,
+             lines);
+    return !system(command) && !kill(t->pid, SIGHUP);
+}
+
+/* Limits of root, who attacks, become smaller than what it has, and larger again. */
 static const char *shrinking(const struct target *t, unsigned copy)
 {
     static const char few[] =
@@ -90,37 +118,19 @@ static const char *shrinking(const struct target *t, unsigned copy)
         "max_host_bytes = 1 max_queued_bytes = 1 max_module_bytes = 1 max_compile_bytes = 1 "
         "max_objects = 1 max_address_bytes = 1 memory_bytes = 1 }\n"
         "limits { max_streams = 1 max_events = 1 cache_bytes = 0 }\n";
-    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
-    char command[2048];
-    struct raw r;
+    char keep[256];
     (void)copy;
-    alloc.bytes = 1 << 20;
-    snprintf(command, sizeof(command), "cp '%s' '%s.good'", t->conf, t->conf);
-    if (system(command) || raw_open(&r, t->sock, NULL) || raw_open_side(&r, t->side))
-        return NULL;
+    snprintf(keep, sizeof(keep), "cp '%s' '%s.good'", t->conf, t->conf);
+    if (system(keep))
+        return "the harness cannot keep the configuration";
+    if (!fork())
+        take_memory(t);
     for (unsigned i = 0; attack_goes_on(t); i++) {
-        int fd = -1;
-        snprintf(command, sizeof(command), "cat '%s.good' - >'%s' <<'END'\n%sEND\n", t->conf,
-                 t->conf, i % 2 ? "" : few);
-        if (system(command))
-            return NULL;
-        kill(t->pid, SIGHUP);
-        for (unsigned k = 0; k < 20 && attack_goes_on(t); k++) {
-            uint64_t seq = raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
-            if (!raw_send(&r))
-                raw_wait(&r, seq, NULL);
-            raw_side(&r, WS_HANDOFF_PINNED, 1 << 20, &fd);
-            if (fd >= 0)
-                close(fd);
-            fd = -1;
-        }
-        if (!alive(t))
+        if (!configure(t, i % 2 ? "" : few))
             return "the daemon ended";
+        attack_sleep_ms(50);
     }
-    snprintf(command, sizeof(command), "cp '%s.good' '%s'", t->conf, t->conf);
-    if (!system(command))
-        kill(t->pid, SIGHUP);
-    return NULL;
+    return configure(t, "") ? NULL : "the daemon ended";
 }
 
 /* ---- killed processes ---- */
