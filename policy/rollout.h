@@ -127,7 +127,8 @@ struct ws_rollout {
     struct ws_rollout_state state, scratch;
 };
 
-/* For @s, which is borrowed. All but r->interval is zero before the first call. Return: 0 or -ENOMEM. */
+/* For @s, which is borrowed. All but r->interval is zero before the first call. Return: 0 or
+ * -ENOMEM. */
 WS_MUST_CHECK int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s);
 void ws_rollout_deinit(struct ws_rollout *r);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Voltage, clocks and sleep under deadlines, live: three periodic programs with slack on two GTX
  * 1080 Ti, under EDL and our own policy with and without DVFS and under a policy that uses neither.
- * The energy of a job while it runs is compared with models/dvfs, with the parameters that the daemon
- * assumes of programs that nobody has measured (it knows a job's time, but not how the time depends
- * on the clocks). */
+ * The energy of a job while it runs is compared with models/dvfs, with the parameters that the
+ * daemon assumes of programs that nobody has measured (it knows a job's time, but not how the time
+ * depends on the clocks). */
 #include "config.h"
 
 #include <errno.h>
