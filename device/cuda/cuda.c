@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -28,12 +27,6 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d)
     ws_cu_result r = WS_CU(d, cuCtxSetCurrent, d->context);
     current = r == WS_CU_SUCCESS ? d->id : 0;
     return r;
-}
-
-void ws_cuda_enter_for_sure(struct ws_cuda *d)
-{
-    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
-        usleep(1000);
 }
 
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s)

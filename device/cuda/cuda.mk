@@ -7,5 +7,5 @@ device_libdevice_a_SOURCES += device/cuda/cuda.h device/cuda/cuda_private.h devi
     device/cuda/code.h device/cuda/module.c device/cuda/unload.c device/cuda/bake.c \
     device/cuda/machine.c \
     device/cuda/run.h device/cuda/run.c device/cuda/stock.c device/cuda/copy.c device/cuda/launch.c \
-    device/cuda/fence.c device/cuda/devlib.c device/cuda/green.c
+    device/cuda/carry.c device/cuda/fence.c device/cuda/devlib.c device/cuda/green.c
 EXTRA_DIST += device/cuda/README.md

@@ -4,9 +4,9 @@
  *
  * Threads: the loop's (everything of device.h), loaders' (module_load), and five of its own: the
  * waiter waits for what runs and calls op->done; the starter starts what may block (pageable
- * copies); the compiler has code compiled; the unloader has it unloaded; the meter reads NVML. Locks, in this order: a module's
- * lock, memory_lock, run_lock. None is held while op->done runs, and run_lock is not held while the
- * driver could wait for the GPU. */
+ * copies); the compiler has code compiled; the unloader has it unloaded; the meter reads NVML.
+ * Locks, in this order: a module's lock, memory_lock, run_lock. None is held while op->done runs,
+ * and run_lock is not held while the driver could wait for the GPU. */
 #ifndef WS_DEVICE_CUDA_PRIVATE_H
 #define WS_DEVICE_CUDA_PRIVATE_H
 
@@ -114,6 +114,13 @@ struct ws_cuda {
     struct ws_dinstance *preloading; /* the compiler thread has it; NULL: none */
     pthread_cond_t preloaded;
 
+    struct ws_cuda_carrier { /* carry.c */
+        ws_cu_module module;
+        ws_cu_function function;
+        ws_cu_stream stream; /* goes before others; the waiter's */
+        ws_cu_event event;
+    } carrier;
+
     struct ws_cuda_unloads {  /* unload.c */
         pthread_mutex_t lock; /* innermost; of the following */
         pthread_cond_t wake;
@@ -145,12 +152,11 @@ static inline struct ws_cuda *ws_cuda_of(struct ws_device *d)
 
 /* Makes the context current on this thread. */
 ws_cu_result ws_cuda_enter(struct ws_cuda *d);
-/* The same again and again, until it succeeds or the context is lost. */
-void ws_cuda_enter_for_sure(struct ws_cuda *d);
 /* Notes a result: one that destroys the context marks the device lost. @what: for the log. Return:
  * @r. */
 ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);
-#define WS_CU(d, call, ...) ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
+#define WS_CU(d, call, ...)      ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
+#define WS_CUDA_NOTED(d, result) ws_cuda_result((d), (result), #result)
 /* Waits until the stream is empty, as far as the driver says; to be called before what its work
  * uses is released. Makes the context current. */
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s);

@@ -104,7 +104,8 @@ ws_cu_result ws_cuda_lib_behind(struct ws_cuda *d, struct ws_cuda_run *r)
     struct ws_ptx_lib *box = r->queue->box;
     if (!r->uses_heap)
         return WS_CU_SUCCESS;
-    return WS_CU(d, cuMemcpyDtoHAsync, &box->book, r->heap_va, sizeof(box->book), r->queue->stream);
+    return WS_CUDA_NOTED(d, ws_cuda_carry(d, r->queue->stream, (uintptr_t)&box->book, r->heap_va,
+                                          sizeof(box->book)));
 }
 
 void ws_cuda_lib_done(struct ws_cuda_run *r)

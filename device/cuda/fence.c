@@ -93,8 +93,8 @@ static ws_cu_result set_table(struct ws_cuda *d, struct ws_cuda_queue *q, struct
     for (uint32_t k = own + 1; k < n; k++)
         if (q->ranges->range[k].bytes > q->ranges->range[q->largest].bytes)
             q->largest = k;
-    ws_cu_result r =
-        WS_CU(d, cuMemcpyHtoDAsync, q->ranges_va, q->ranges, table_bytes(n), q->stream);
+    ws_cu_result r = WS_CUDA_NOTED(
+        d, ws_cuda_carry(d, q->stream, q->ranges_va, (uintptr_t)q->ranges, table_bytes(n)));
     if (r == WS_CU_SUCCESS)
         q->ranges_space = ws_space_id(s);
     return r;

@@ -35,7 +35,7 @@ struct ws_cuda_green {
     size_t n_idle, cap_idle;
 };
 /* Which context a set of SMs gets. */
-struct answer {
+struct green_answer {
     struct ws_sm_set set;
     bool exactly;                /* it was asked for all SMs of the set, no fewer */
     struct ws_cuda_green *green; /* NULL: none */
@@ -48,7 +48,7 @@ struct ws_cuda_greens {
     bool useless;                  /* set when the device is opened */
     struct ws_cuda_green *list;
     uint32_t n;
-    struct answer answers[MAX_ANSWERS]; /* the last ones that were found, in a ring */
+    struct green_answer answers[MAX_ANSWERS]; /* the last ones that were found, in a ring */
     uint32_t n_answers;
 };
 
@@ -265,22 +265,22 @@ static struct ws_cuda_green *context_for(struct ws_cuda *d, const struct ws_sm_s
 }
 
 /* What was answered to the same question; NULL: it was not asked lately. */
-static const struct answer *known(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
-                                  bool exactly)
+static const struct green_answer *known(const struct ws_cuda_greens *g, const struct ws_sm_set *set,
+                                        bool exactly)
 {
     for (uint32_t k = 0; k < WS_MIN(g->n_answers, (uint32_t)MAX_ANSWERS); k++) {
-        const struct answer *a = &g->answers[k];
+        const struct green_answer *a = &g->answers[k];
         if (a->exactly == exactly && !memcmp(a->set.bits, set->bits, sizeof(set->bits)))
             return a;
     }
     return NULL;
 }
 
-static const struct answer *ask(struct ws_cuda *d, const struct ws_sm_set *set, bool exactly)
+static const struct green_answer *ask(struct ws_cuda *d, const struct ws_sm_set *set, bool exactly)
 {
     struct ws_cuda_greens *g = d->greens;
-    struct answer *a = &g->answers[g->n_answers++ % MAX_ANSWERS];
-    *a = (struct answer){*set, exactly, context_for(d, set, exactly)};
+    struct green_answer *a = &g->answers[g->n_answers++ % MAX_ANSWERS];
+    *a = (struct green_answer){*set, exactly, context_for(d, set, exactly)};
     return a;
 }
 
@@ -322,7 +322,7 @@ bool ws_cuda_green_enter(struct ws_cuda *d, struct ws_cuda_queue *q, const struc
         pthread_mutex_lock(&g->lock);
     else if (pthread_mutex_trylock(&g->lock))
         return false;
-    const struct answer *a = known(g, set, exactly);
+    const struct green_answer *a = known(g, set, exactly);
     if (!a && may_block)
         a = ask(d, set, exactly);
     struct ws_cuda_green *x = a ? a->green : NULL;

@@ -6,9 +6,9 @@
  * runs and whether it is to stop, and takes its number from a counter in the queue's control line.
  * Blocks on SMs outside the set end at once and so use up part of the grid. The blocks that are
  * left are launched again, with the same counter, until it has passed the last block
- * (ws_cuda_launch_again()). Where a green context has exactly the set, the launch runs there, and no
- * block ends in vain. A kernel without such a form gets a green context, or all SMs, which is logged
- * once. */
+ * (ws_cuda_launch_again()). Where a green context has exactly the set, the launch runs there, and
+ * no block ends in vain. A kernel without such a form gets a green context, or all SMs, which is
+ * logged once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,11 +202,21 @@ static ws_cu_result set_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
                                   sizeof(q->control->ticket), q->stream);
 }
 
+/* The counter comes back behind the launch that is in the queue. */
 static ws_cu_result read_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
-    return WS_CU(d, cuMemcpyDtoHAsync, &q->control->ticket,
-                 q->control_va + offsetof(struct ws_cuda_control, ticket),
-                 sizeof(q->control->ticket), q->stream);
+    return WS_CUDA_NOTED(d, ws_cuda_carry(d, q->stream, (uintptr_t)&q->control->ticket,
+                                          q->control_va + offsetof(struct ws_cuda_control, ticket),
+                                          sizeof(q->control->ticket)));
+}
+
+/* The same after the launch has stopped. */
+static ws_cu_result read_last_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
+{
+    return WS_CUDA_NOTED(
+        d, ws_cuda_carry_first(d, q->stream, (uintptr_t)&q->control->ticket,
+                               q->control_va + offsetof(struct ws_cuda_control, ticket),
+                               sizeof(q->control->ticket)));
 }
 
 /* Lowers the flag of the queue's last launch if it was raised, and takes the other one. */
@@ -236,8 +246,8 @@ static ws_cu_result launch_part(struct ws_cuda *d, struct ws_cuda_run *r)
     uint32_t grid[3] = {blocks, 1, 1};
     ws_cu_result e = set_ticket(d, q);
     if (e == WS_CU_SUCCESS && r->kept)
-        e = WS_CU(d, cuMemcpyHtoDAsync, r->ctl.mask, q->control->mask, sizeof(q->control->mask),
-                  q->stream);
+        e = WS_CUDA_NOTED(d, ws_cuda_carry(d, q->stream, r->ctl.mask, (uintptr_t)q->control->mask,
+                                           sizeof(q->control->mask)));
     if (e == WS_CU_SUCCESS)
         e = WS_CU(d, cuEventRecord, q->begin, q->stream);
     if (e == WS_CU_SUCCESS)
@@ -293,7 +303,7 @@ bool ws_cuda_launch_again(struct ws_cuda *d, struct ws_cuda_run *r)
         return false;
     if (reads) { /* how far it came */
         r->reads_ticket = true;
-        (void)started(d, r, read_ticket(d, q));
+        (void)started(d, r, read_last_ticket(d, q));
         return true;
     }
     if (q->control->ticket == r->last_ticket && r->workers < WORKERS_MAX)

@@ -474,10 +474,17 @@ static uint64_t pause_ns(struct ws_cuda *d)
     return age < d->options.spin_ns ? 0 : WS_MIN(age / SLEEP_FRACTION, SLEEP_MAX_NS);
 }
 
+/* Makes the context current, without which the driver cannot be asked. Waiter thread only. */
+static void enter_for_sure(struct ws_cuda *d)
+{
+    while (ws_cuda_enter(d) != WS_CU_SUCCESS && !d->lost)
+        usleep(1000);
+}
+
 static void *waiter_main(void *arg)
 {
     struct ws_cuda *d = arg;
-    ws_cuda_enter_for_sure(d);
+    enter_for_sure(d);
     struct ws_list *running = &d->in[WS_CUDA_IS_RUNNING], *ended = &d->in[WS_CUDA_IS_ENDED];
     pthread_mutex_lock(&d->run_lock);
     for (;;) {
@@ -487,7 +494,7 @@ static void *waiter_main(void *arg)
             pthread_mutex_unlock(&d->run_lock);
             finish(d, ws_list_entry(n, struct ws_cuda_run, node));
             /* another GPU's context may be current if memory there was released */
-            ws_cuda_enter_for_sure(d);
+            enter_for_sure(d);
             pthread_mutex_lock(&d->run_lock);
             continue;
         }
@@ -612,7 +619,8 @@ int ws_cuda_run_open(struct ws_cuda *d)
     if (!d->queues)
         return ws_raise(-ENOMEM);
     if (queues_open(d) != WS_CU_SUCCESS ||
-        WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS)
+        WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS ||
+        WS_CUDA_NOTED(d, ws_cuda_carry_open(d, greatest)) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
     if (d->cu.cuStreamWriteValue32 &&
         (WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream, WS_CU_STREAM_NON_BLOCKING,
@@ -670,6 +678,7 @@ void ws_cuda_run_close(struct ws_cuda *d)
     }
     if (d->flag_event)
         (void)d->cu.cuEventDestroy(d->flag_event);
+    ws_cuda_carry_close(d);
     for (uint32_t k = 0; k < d->n_queues; k++)
         queue_free(d, d->queues[k]);
     free(d->queues);

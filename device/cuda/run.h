@@ -125,6 +125,19 @@ void ws_cuda_stock_give(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t at,
  * the result, and that of opening (ws_cuda_result()). */
 ws_cu_result ws_cuda_stock_grow(struct ws_cuda *d, enum ws_cuda_stock kind, uint64_t bytes);
 
+/* ---- carry.c ---- */
+/* @priority: of what cannot wait. */
+ws_cu_result ws_cuda_carry_open(struct ws_cuda *d, int priority);
+void ws_cuda_carry_close(struct ws_cuda *d);
+/* Copies @bytes, a multiple of 4, in stream @s, and waits for no other copy. One of the two places
+ * is the GPU's memory, the other one pinned memory. */
+ws_cu_result ws_cuda_carry(struct ws_cuda *d, ws_cu_stream s, uint64_t to, uint64_t from,
+                           uint64_t bytes);
+/* The same before what other streams wait to start; @s waits for it. What is copied does not change
+ * any more. The waiter thread only. */
+ws_cu_result ws_cuda_carry_first(struct ws_cuda *d, ws_cu_stream s, uint64_t to, uint64_t from,
+                                 uint64_t bytes);
+
 /* ---- run.c ---- */
 /* ws_cuda_stock_take(); if there is no such stretch, idle queues give back theirs. Run lock not
  * held. @may_block: the stock may grow. Return: as ws_cuda_stock_take(). */

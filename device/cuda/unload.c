@@ -2,15 +2,19 @@
 /* Unloading code. The driver may wait for all kernels that run until it has unloaded a module. Who
  * has done with a module does not wait for that: its client may end, and other clients' calls may
  * follow, while a kernel waits for just these. So a thread does nothing but unload. */
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "device/cuda/cuda_private.h"
 
+/* The thread's own: no other context is ever current on it. That the GPU is lost, others see. */
 static void unload_one(struct ws_cuda *d, ws_cu_module m)
 {
-    ws_cuda_enter_for_sure(d);
-    if (ws_cuda_enter(d) == WS_CU_SUCCESS) /* also of a GPU that is lost, if the driver takes it */
-        (void)WS_CU(d, cuModuleUnload, m);
+    while (d->cu.cuCtxSetCurrent(d->context) != WS_CU_SUCCESS && !d->lost)
+        usleep(1000);
+    (void)d->cu.cuModuleUnload(m);
 }
 
 static void *unloader_main(void *arg)
@@ -41,10 +45,10 @@ void ws_cuda_unload(struct ws_cuda *d, ws_cu_module m)
     bool later = u->on && !ws_grow((void **)&u->v, &u->cap, u->n + 1, sizeof(*u->v));
     if (later)
         u->v[u->n++] = m;
+    else
+        ws_log(WS_ERROR, "cuda: gpu=%u out of memory: code stays on the GPU", d->base.index);
     pthread_cond_signal(&u->wake);
     pthread_mutex_unlock(&u->lock);
-    if (!later)
-        unload_one(d, m);
 }
 
 int ws_cuda_unload_open(struct ws_cuda *d)

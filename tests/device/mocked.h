@@ -13,6 +13,7 @@ struct mocked {
     int (*fail_call)(const char *name, uint64_t nth, int code);
     void (*reset)(void);
     void (*hold)(bool on);
+    void (*hold_copies)(bool on);
     void (*advance)(uint64_t ns);
     void (*watch)(void (*f)(const char *name, bool behind));
 };

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -218,6 +219,51 @@ static void stopping(struct suite *s)
     mocked_check(n == 2 * 40 * 32, "blocks were not run once each");
 }
 
+/* With the queues of both copy engines full, a kernel begins, is stopped between blocks, and it is
+ * known how far it came. */
+static void stopping_beside_copies(struct suite *s)
+{
+    enum { COPIES = 20, BYTES = 1 << 16, BLOCKS = 4000 };
+    static uint8_t host[COPIES][BYTES];
+    struct suite_op copies[COPIES], runs = suite_launch(s, 0, K_COUNT, BLOCKS, 32, 0, 0, 0, 0);
+    struct timespec from, to;
+    uint64_t va = suite_alloc(s, 1, COPIES * BYTES), other = suite_alloc(s, 0, 4096);
+    suite_run(s, &runs, WS_DEV_OK);
+    mock.hold_copies(true);
+    for (int k = 0; k < COPIES; k++) {
+        copies[k] = (struct suite_op){
+            .op = {.kind = WS_OPK_COPY, .space = s->space[1], .copy = {.bytes = BYTES}}};
+        if (k % 2) {
+            copies[k].op.copy.dst_va = va + (uint64_t)k * BYTES;
+            copies[k].op.copy.src_host = host[k];
+        } else {
+            copies[k].op.copy.src_va = va + (uint64_t)k * BYTES;
+            copies[k].op.copy.dst_host = host[k];
+        }
+        suite_submit(s, &copies[k]);
+    }
+    /* its table of ranges has to be sent anew */
+    mocked_check(!ws_space_unmap(s->space[0], other), "no mapping");
+    mock.hold(true); /* so that it has not ended when it is asked to stop */
+    suite_submit(s, &runs);
+    mocked_check(suite_preempt(s, &runs) == 0, "a launch cannot be stopped");
+    usleep(20000); /* this has reached the GPU */
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    mock.hold(false);
+    suite_wait(&runs);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    mocked_check(runs.op.preempted, "it was not stopped");
+    for (int k = 0; k < COPIES; k++)
+        mocked_check(!copies[k].done, "the copies were not held");
+    printf("stopped beside %d copies in %.0f us\n", COPIES,
+           (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3);
+    mock.hold_copies(false);
+    for (int k = 0; k < COPIES; k++)
+        suite_wait(&copies[k]);
+    runs.op.preempted = false;
+    suite_run(s, &runs, WS_DEV_OK);
+}
+
 int main(int argc, char **argv)
 {
     struct suite s;
@@ -234,6 +280,7 @@ int main(int argc, char **argv)
     suite_target.options.preemptible = true;
     mocked_check(!suite_begin(&s), "the device can't be opened");
     stopping(&s);
+    stopping_beside_copies(&s);
     suite_end(&s);
     mocked_check(!mock.violations(&first), first);
     printf("no call that may wait for the GPU while a kernel runs\n");

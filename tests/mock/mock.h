@@ -14,6 +14,9 @@
  * ws_mock_hold(false) or until somebody waits for their stream, so that a test can do something
  * while a kernel has certainly not ended.
  *
+ * After ws_mock_hold_copies(true) copies between the host and the GPU stay in the copy engines'
+ * queues until ws_mock_hold_copies(false).
+ *
  * ws_mock_advance(NS): from now on the GPU's clock, which events record, is NS ahead of the host's.
  *
  * ws_mock_watch(f): f(NAME, false) is called before every call of the driver and f(NAME, true)
@@ -53,10 +56,11 @@ struct mock_gpu {
     int ordinal;
     uint32_t n_retained;
     struct ws_device *soft;
-    struct ws_space *space; /* what is mapped, for all GPUs: one address space */
-    _Atomic int sticky;     /* set by mock_lose() */
-    uint32_t n_doing;       /* operations the soft device has; stream.c's lock */
-    uint32_t n_kernels;     /* …of these, kernels */
+    struct ws_space *space;  /* what is mapped, for all GPUs: one address space */
+    _Atomic int sticky;      /* set by mock_lose() */
+    uint32_t n_doing;        /* operations the soft device has; stream.c's lock */
+    uint32_t n_kernels;      /* …kernels among them; the same lock */
+    uint32_t engine_busy[2]; /* …copies to the GPU and from it */
     _Atomic uint64_t used_bytes;
     uint64_t total_bytes;
 };
@@ -99,6 +103,7 @@ struct mock_function {
     struct mock_module *module;
     uint32_t kernel;
     int dynamic_bytes;
+    _Atomic bool launched;
 };
 
 extern pthread_mutex_t mock_lock; /* tables; held by the callers of those marked (locked) */
@@ -109,6 +114,11 @@ enum { MOCK_ANY = 0, MOCK_CTX = 1 };
 int mock_enter(const char *name, unsigned needs);
 struct mock_gpu *mock_current(void); /* of this thread; NULL */
 WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
+/* Whether the calls of this group wait: WS_MOCK_WAITS. */
+bool mock_waits(const char *group);
+/* Waits until the current context's GPU does nothing; that it does not come to that is a
+ * violation. */
+void mock_wait_in(const char *call);
 /* (locked) */
 void mock_object_add(struct mock_object *o, enum mock_kind kind, struct mock_gpu *gpu);
 /* The handle, if it is alive, of this kind and of the current context; else a violation and

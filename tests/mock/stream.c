@@ -98,6 +98,53 @@ void ws_mock_hold_modules(bool on)
     pthread_mutex_unlock(&gpu_lock);
 }
 
+static bool held_copies;
+
+/* Copies between the host and a GPU stay in the queues of its copy engines until it is taken
+ * back. */
+EXPORT void ws_mock_hold_copies(bool on);
+void ws_mock_hold_copies(bool on)
+{
+    pthread_mutex_lock(&gpu_lock);
+    held_copies = on;
+    pthread_cond_broadcast(&gpu_changed);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
+/* WS_MOCK_QUEUES="copies,fills", or "all": what the GPU does one after another. */
+static bool queues(const char *what)
+{
+    const char *e = getenv("WS_MOCK_QUEUES");
+    return e && (!strcmp(e, "all") || strstr(e, what));
+}
+
+enum { NO_ENGINE = -1, TO_GPU, FROM_GPU };
+/* The copy engine that does the operation. */
+static int engine_of(const struct ws_op *op)
+{
+    if (op->kind != WS_OPK_COPY || !op->copy.src_host == !op->copy.dst_host)
+        return NO_ENGINE;
+    return op->copy.src_host ? TO_GPU : FROM_GPU;
+}
+
+/* WS_MOCK_FULL: each kernel takes all the room that the GPU has. gpu_lock held. */
+static bool has_no_room(const struct mock_gpu *g, const struct item *i)
+{
+    return i->op.kind == WS_OPK_LAUNCH && g->n_kernels && getenv("WS_MOCK_FULL");
+}
+
+/* Whether the GPU can't begin the operation yet. gpu_lock held. */
+static bool must_queue(const struct mock_stream *s, const struct item *i)
+{
+    const struct mock_gpu *g = s->o.gpu;
+    int engine = engine_of(&i->op);
+    if (i->module)
+        return (held && !s->waited_for) || has_no_room(g, i);
+    if (engine != NO_ENGINE)
+        return held_copies || (queues("copies") && g->engine_busy[engine]);
+    return i->op.kind == WS_OPK_FILL && queues("fills") && g->n_kernels;
+}
+
 /* gpu_lock held. No operation is begun in a context that is lost, so those there are when it is are
  * all that need stopping. */
 static void lose(struct mock_gpu *g, int code)
@@ -139,23 +186,19 @@ bool mock_wait_idle(struct mock_gpu *g)
     return !r;
 }
 
-/* WS_MOCK_FULL: each kernel takes all the room that the GPU has. gpu_lock held. */
-static bool has_no_room(const struct mock_gpu *g, const struct item *i)
-{
-    return i->op.kind == WS_OPK_LAUNCH && g->n_kernels && getenv("WS_MOCK_FULL");
-}
-
 /* Return: false: the context is lost. */
 static bool begin(struct mock_stream *s, struct item *i)
 {
     struct mock_gpu *g = s->o.gpu;
     pthread_mutex_lock(&gpu_lock);
-    while (!g->sticky && ((i->module && held && !s->waited_for) || has_no_room(g, i)))
+    while (must_queue(s, i) && !g->sticky)
         pthread_cond_wait(&gpu_changed, &gpu_lock);
     bool good = !g->sticky;
     if (good) {
         g->n_doing++;
         g->n_kernels += i->op.kind == WS_OPK_LAUNCH;
+        if (engine_of(&i->op) != NO_ENGINE)
+            g->engine_busy[engine_of(&i->op)]++;
         ws_device_submit(g->soft, &i->op);
     }
     pthread_mutex_unlock(&gpu_lock);
@@ -205,6 +248,8 @@ static void do_op(struct mock_stream *s, struct item *i)
     pthread_mutex_lock(&gpu_lock);
     g->n_doing--;
     g->n_kernels -= i->op.kind == WS_OPK_LAUNCH;
+    if (engine_of(&i->op) != NO_ENGINE)
+        g->engine_busy[engine_of(&i->op)]--;
     if (i->op.error && i->op.error != WS_DEV_E_CANCELLED) {
         if (i->op.kind != WS_OPK_LAUNCH && !g->sticky)
             mock_violation("copy or fill of memory that is not there: %s", i->op.text);
@@ -1001,6 +1046,10 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
         return WS_CU_INVALID_VALUE;
     if (threads > threads_by_regs(f, k))
         return WS_CU_LAUNCH_OUT_OF_RESOURCES;
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    if (!atomic_exchange(&f->launched, true) && mock_waits("first") &&
+        !(loading && !strcmp(loading, "EAGER")))
+        mock_wait_in("the first cuLaunchKernelEx of a function");
     struct item *i = item_new();
     i->params = malloc(WS_MAX(bytes, (size_t)1));
     if (!i->params)
