@@ -5,7 +5,8 @@
  * that the next worker is told of it entirely or not at all. Notices come from any thread. The
  * reader is one of them, and must not wait for calls_lock, whose holder may be waiting for the
  * reader. So notices are queued; whoever holds calls_lock, or gets it next, sends them before
- * anything else. */
+ * anything else. Whoever only tells something does not wait for a worker that takes no messages
+ * because its driver waits for the GPU: then the sender's thread sends what is left. */
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,21 +17,31 @@
 #include "base/log.h"
 #include "device/worker/proxy.h"
 
-/* calls_lock held. */
-static void send_notices(struct ws_proxy *p)
+/* NULL: there is none. */
+static struct ws_proxy_notice *first_notice(struct ws_proxy *p)
 {
-    for (;;) {
-        pthread_mutex_lock(&p->notices_lock);
-        struct ws_list *n = ws_list_pop(&p->notices);
-        pthread_mutex_unlock(&p->notices_lock);
-        if (!n)
-            return;
-        struct ws_proxy_notice *t = ws_list_entry(n, struct ws_proxy_notice, node);
+    pthread_mutex_lock(&p->notices_lock);
+    struct ws_list *n = ws_list_empty(&p->notices) ? NULL : p->notices.next;
+    pthread_mutex_unlock(&p->notices_lock);
+    return n ? ws_list_entry(n, struct ws_proxy_notice, node) : NULL;
+}
+
+/* calls_lock held, without which no notice is taken off the list. @flags: of the message;
+ * MSG_DONTWAIT: those that cannot be sent now stay. Return: whether none is left. */
+static bool send_notices(struct ws_proxy *p, int flags)
+{
+    struct ws_proxy_notice *t;
+    while ((t = first_notice(p))) {
         /* A worker that has ended keeps nothing, and the next one has nothing to be told of. */
-        if (p->calls_fd >= 0)
-            (void)!ws_wire_send(p->calls_fd, t->head, WS_PART(t->map), WS_PART_NONE, -1, 0);
+        if (p->calls_fd >= 0 &&
+            ws_wire_send(p->calls_fd, t->head, WS_PART(t->map), WS_PART_NONE, -1, flags) == -EAGAIN)
+            return false;
+        pthread_mutex_lock(&p->notices_lock);
+        ws_list_remove(&t->node);
+        pthread_mutex_unlock(&p->notices_lock);
         free(t);
     }
+    return true;
 }
 
 struct ws_proxy_notice *ws_proxy_notice_new(struct ws_proxy *p, struct ws_wire_head head,
@@ -81,24 +92,29 @@ int ws_proxy_calls_begin(struct ws_proxy *p)
         pthread_mutex_unlock(&p->calls_lock);
         return -EIO;
     }
-    send_notices(p);
+    (void)send_notices(p, 0);
     return 0;
-}
-
-static bool any_notice(struct ws_proxy *p)
-{
-    pthread_mutex_lock(&p->notices_lock);
-    bool any = !ws_list_empty(&p->notices);
-    pthread_mutex_unlock(&p->notices_lock);
-    return any;
 }
 
 void ws_proxy_calls_end(struct ws_proxy *p)
 {
+    bool all;
     do {
-        send_notices(p);
+        all = send_notices(p, MSG_DONTWAIT);
         pthread_mutex_unlock(&p->calls_lock);
-    } while (any_notice(p) && !pthread_mutex_trylock(&p->calls_lock));
+    } while (all && first_notice(p) && !pthread_mutex_trylock(&p->calls_lock));
+    if (all)
+        return;
+    pthread_mutex_lock(&p->ops_lock);
+    p->notices_left = true;
+    pthread_cond_signal(&p->sender_wake);
+    pthread_mutex_unlock(&p->ops_lock);
+}
+
+void ws_proxy_send_left(struct ws_proxy *p)
+{
+    if (!pthread_mutex_trylock(&p->calls_lock))
+        ws_proxy_calls_end(p); /* else whoever has it sends them */
 }
 
 void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map)

@@ -233,15 +233,28 @@ static int send_asks(struct ws_proxy *p)
     return 0;
 }
 
+/* Sends notices that the worker could not take, now and then. ops_lock held, but not meanwhile. */
+static void send_left(struct ws_proxy *p)
+{
+    p->notices_left = false;
+    pthread_mutex_unlock(&p->ops_lock);
+    ws_proxy_send_left(p);
+    usleep(1000);
+    pthread_mutex_lock(&p->ops_lock);
+}
+
 void *ws_proxy_sender_main(void *arg)
 {
     struct ws_proxy *p = arg;
     pthread_mutex_lock(&p->ops_lock);
     while (!p->closing) {
-        if ((!p->n_unsent && ws_list_empty(&p->asks)) || p->state != WS_PROXY_RUNNING) {
+        if ((!p->n_unsent && ws_list_empty(&p->asks) && !p->notices_left) ||
+            p->state != WS_PROXY_RUNNING) {
             pthread_cond_wait(&p->sender_wake, &p->ops_lock);
             continue;
         }
+        if (p->notices_left)
+            send_left(p);
         int r = send_asks(p);
         ws_list_for_each (it, &p->ops) {
             struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);

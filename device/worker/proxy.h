@@ -97,6 +97,7 @@ struct ws_proxy {
     uint64_t last_id;
     uint32_t n_unsent;
     struct ws_list asks; /* notices about operations, to be sent before them */
+    bool notices_left;   /* notices that the worker could not take yet */
     uint64_t *broken;    /* spaces that lost memory */
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
@@ -176,6 +177,9 @@ struct ws_proxy_notice *ws_proxy_notice_new(struct ws_proxy *p, struct ws_wire_h
                                             const struct ws_wire_map *map);
 void ws_proxy_notices_free(struct ws_list *notices);
 void ws_proxy_forget_notices(struct ws_proxy *p);
+/* Sends notices that are left, as far as the worker takes them. The sender's thread; no lock
+ * held. */
+void ws_proxy_send_left(struct ws_proxy *p);
 
 /* ---- ops.c ---- */
 void ws_proxy_submit(struct ws_device *d, struct ws_op *op);

@@ -26,7 +26,8 @@ struct ws_proxy_memory {
     uint64_t id, bytes;
     struct ws_cuda_kept whole; /* id 0: none */
     int fd;
-    bool used; /* it was mapped once, so it may have contents */
+    bool used;   /* it was mapped once, so it may have contents */
+    uint64_t at; /* where in a granule it was first mapped */
 };
 /* A mapping of memory, or of a region of host memory. */
 struct ws_proxy_map {

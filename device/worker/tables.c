@@ -20,6 +20,7 @@
 #include "device/worker/proxy.h"
 
 #define GRANULE_BYTES (UINT64_C(2) << 20)
+#define LET_GO_NS     (UINT64_C(2) * WS_NS_PER_S)
 
 enum { MAP_KEY_BYTES = 2 * sizeof(uint64_t) };
 
@@ -150,6 +151,8 @@ int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint
                              .readers = readers,
                              .writers = writers};
     int r = map_new(ws_proxy_of(d), &is, false);
+    if (!r && !m->used)
+        m->at = va % GRANULE_BYTES;
     m->used |= !r;
     return r;
 }
@@ -199,21 +202,13 @@ void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, u
     ws_proxy_calls_end(p);
 }
 
+/* As ws_cuda_place(), without asking the worker, which may be waiting for the GPU: whole granules
+ * come first, and other memory keeps the place in a granule at which it was first mapped. */
 void ws_proxy_place(struct ws_device *d, void *arg, uint64_t *ret_granule, uint64_t *ret_offset)
 {
     const struct ws_proxy_memory *m = arg;
-    struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_wire_placed placed = {GRANULE_BYTES, 0};
-    if (!ws_proxy_calls_begin(p)) {
-        int64_t r =
-            ws_proxy_call(p, ws_wire_head_of(WS_WIRE_PLACE, m->id), WS_PART_NONE, WS_PART_NONE, -1);
-        if (!r)
-            (void)ws_wire_take(p->answer, &placed, sizeof(placed));
-        ws_wire_done_with(p->answer);
-        ws_proxy_calls_end(p);
-    }
-    *ret_granule = WS_MAX(placed.granule, UINT64_C(1));
-    *ret_offset = placed.offset;
+    *ret_granule = GRANULE_BYTES;
+    *ret_offset = m->bytes < GRANULE_BYTES ? m->at : 0;
 }
 
 /* ---- instances ---- */
@@ -371,10 +366,25 @@ static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_
     return r;
 }
 
-static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g, bool *ret_lost)
+/* As ask(), again while it fails, until @until_ns (host clock): a driver may take a moment to let
+ * go of what the worker before had, whose addresses are asked for. */
+static int64_t ask_again(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
+                         int fd, uint64_t until_ns)
 {
-    int64_t r =
-        g->fd < 0 ? -EIO : ask(p, ws_wire_head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is), g->fd);
+    int64_t r = ask(p, head, body, fd);
+    while (r && r != WS_PROXY_ENDED && ws_proxy_host_ns() < until_ns) {
+        usleep(10000);
+        r = ask(p, head, body, fd);
+    }
+    return r;
+}
+
+static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g, uint64_t until_ns,
+                               bool *ret_lost)
+{
+    int64_t r = g->fd < 0 ? -EIO
+                          : ask_again(p, ws_wire_head_of(WS_WIRE_ADOPT_GRANULE, 0), WS_PART(g->is),
+                                      g->fd, until_ns);
     *ret_lost = r != 0;
     if (r != WS_PROXY_ENDED && r)
         for (struct ws_proxy_map *m = p->maps; m; m = m->hh.next)
@@ -384,13 +394,13 @@ static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g
     return r == WS_PROXY_ENDED ? r : 0;
 }
 
-static int64_t restore_granules(struct ws_proxy *p)
+static int64_t restore_granules(struct ws_proxy *p, uint64_t until_ns)
 {
     int64_t r = 0;
     for (struct ws_proxy_kept *g = p->kept, *next; g; g = next) {
         bool lost;
         next = g->hh.next;
-        r = restore_granule(p, g, &lost);
+        r = restore_granule(p, g, until_ns, &lost);
         if (r == WS_PROXY_ENDED)
             return r;
         if (lost) {
@@ -429,10 +439,10 @@ static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
     return r == WS_PROXY_ENDED ? r : 0;
 }
 
-static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m)
+static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m, uint64_t until_ns)
 {
-    int64_t r =
-        ask(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is), -1);
+    int64_t r = ask_again(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0),
+                          WS_PART(m->is), -1, until_ns);
     if (r == WS_PROXY_ENDED || !r)
         return r;
     ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx was not restored (%lld)", p->base.index,
@@ -464,7 +474,8 @@ static int64_t restore_instances(struct ws_proxy *p)
 
 static int64_t restore_all(struct ws_proxy *p)
 {
-    int64_t r = restore_granules(p);
+    uint64_t until_ns = ws_proxy_host_ns() + LET_GO_NS;
+    int64_t r = restore_granules(p, until_ns);
     for (struct ws_list *it = p->memories.next; it != &p->memories && r != WS_PROXY_ENDED;
          it = it->next)
         r = restore_memory(p, ws_list_entry(it, struct ws_proxy_memory, node));
@@ -474,7 +485,7 @@ static int64_t restore_all(struct ws_proxy *p)
         r = ask(p, ws_wire_head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes), g->fd);
     }
     for (struct ws_proxy_map *m = p->maps; m && r != WS_PROXY_ENDED; m = m->hh.next)
-        r = restore_map(p, m);
+        r = restore_map(p, m, until_ns);
     if (r != WS_PROXY_ENDED && p->hello.keeps)
         r = ask(p, ws_wire_head_of(WS_WIRE_ADOPT_END, 0), WS_PART_NONE, -1);
     return r == WS_PROXY_ENDED ? r : restore_instances(p);

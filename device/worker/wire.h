@@ -115,9 +115,6 @@ struct ws_wire_instance {
     uint64_t module, space;
     uint32_t write, n_vars; /* enum ws_instance_write */
 };
-struct ws_wire_placed {
-    uint64_t granule, offset;
-};
 struct ws_wire_occupancy {
     uint32_t kernel, threads, shared_bytes;
     uint32_t blocks_per_sm, limit; /* answer; limit: ws_wire_limits[] */

@@ -17,7 +17,6 @@ struct answer {
     union {
         struct ws_wire_memory memory;
         struct ws_wire_occupancy occupancy;
-        struct ws_wire_placed placed;
         uint64_t number;
     } body;         /* as large as the row says */
     uint64_t *more; /* n_more numbers behind it; allocated */
@@ -93,15 +92,6 @@ static int64_t on_memory_free(struct ws_wire_message *m, const void *body, struc
     struct worker_object o;
     if (worker_remove(&worker.memories, m->head.id, &o))
         worker_release_memory(&o);
-    return 0;
-}
-
-static int64_t on_place(struct ws_wire_message *m, const void *body, struct answer *ret)
-{
-    struct worker_object o;
-    if (!worker_known(&worker.memories, m->head.id, &o))
-        return -EINVAL;
-    ws_memory_place(o.memory, &ret->body.placed.granule, &ret->body.placed.offset);
     return 0;
 }
 
