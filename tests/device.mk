@@ -42,8 +42,8 @@ TESTS += $(DEVICE_TESTS)
 check_PROGRAMS += tests/process/far_addresses
 tests_process_far_addresses_SOURCES = tests/process/far_addresses.c
 tests_process_far_addresses_LDADD = -ldl
-dist_check_SCRIPTS += tests/process/nested.sh
-TESTS += tests/process/nested.sh
+dist_check_SCRIPTS += tests/process/nested.sh tests/process/prefork.sh
+TESTS += tests/process/nested.sh tests/process/prefork.sh
 
 check_PROGRAMS += tests/unit/device/test_clocks
 TESTS += tests/unit/device/test_clocks

@@ -24,7 +24,7 @@ grep -q "is for software GPUs" "$tmp/err" || { cat "$tmp/err"; fail "rewrite was
 ok "configuration"
 
 start_mock
-alone $(drv_clients) drv/prefork
+alone $(drv_clients)
 if have_nvcc; then
     alone $(for w in saxpy reduce stencil histogram aes blackscholes vmm hostregister memorypools streamorder graphjacobi statics; do echo "shared/$w"; done)
 fi
