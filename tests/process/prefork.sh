@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A program that forks before it uses CUDA, on the device for real GPUs: all children have the same
-# addresses, and all have pinned memory and memory of the GPU at the same time. It fails if one child
-# fails. The argument says how many there are.
+# addresses, and all have pinned memory and memory of the GPU at the same time. It fails if one
+# child fails. The argument says how many there are.
 . "${srcdir:-.}/tests/process/lib.sh"
 n=${1:-100}
 printf 'limits {\n max_clients = 4096\n}\n' >"$tmp/conf"
