@@ -161,14 +161,19 @@ WS_NVML_API int nvmlDeviceGetPciInfo_v3(struct ws_nvml_device *d, struct pci_inf
     return WS_NVML_SUCCESS;
 }
 
+/* Earlier versions have four reserved words in the place of the long text, which is longer. */
 WS_NVML_API int nvmlDeviceGetPciInfo_v2(struct ws_nvml_device *d, struct pci_info *ret)
 {
-    return nvmlDeviceGetPciInfo_v3(d, ret);
+    struct pci_info all;
+    int r = nvmlDeviceGetPciInfo_v3(d, ret ? &all : NULL);
+    if (!r)
+        memcpy(ret, &all, offsetof(struct pci_info, id));
+    return r;
 }
 
 WS_NVML_API int nvmlDeviceGetPciInfo(struct ws_nvml_device *d, struct pci_info *ret)
 {
-    return nvmlDeviceGetPciInfo_v3(d, ret);
+    return nvmlDeviceGetPciInfo_v2(d, ret);
 }
 
 WS_NVML_API int nvmlDeviceGetCudaComputeCapability(struct ws_nvml_device *d, int *major, int *minor)

@@ -78,6 +78,8 @@ is no_handle 2
 is no_result 2
 is no_gpu 2
 is no_uuid 6
+is place_1 "0 0000:01:00.0 1"
+is place_2 "0 0000:01:00.0 1"
 is shutdown "0 1"
 ok "wrong calls get NVML's codes"
 

@@ -114,6 +114,20 @@ static void wrong_calls(void)
     printf("no_uuid %d\n", function("nvmlDeviceGetHandleByUUID")("GPU-0", &gpu));
 }
 
+/* The first two versions of the place on the bus are shorter than the third: 52 bytes, or 48. */
+static void old_places(void)
+{
+    unsigned char place[68];
+    void *gpu;
+    function("nvmlDeviceGetHandleByIndex_v2")(0U, &gpu);
+    for (int version = 1; version <= 2; version++) {
+        memset(place, 0xaa, sizeof(place));
+        int r =
+            function(version == 1 ? "nvmlDeviceGetPciInfo" : "nvmlDeviceGetPciInfo_v2")(gpu, place);
+        printf("place_%d %d %s %d\n", version, r, (char *)place, place[48] == 0xaa);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned n = 0;
@@ -134,6 +148,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < n; i++)
         gpu_lines(i, argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0);
     wrong_calls();
+    old_places();
     if (argc > 1 && !strcmp(argv[1], "lost")) {
         function("nvmlDeviceGetHandleByIndex_v2")(0U, &gpu);
         fflush(stdout);
