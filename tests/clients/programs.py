@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs test suites of others under wattshare, and counts: the table of doc/programs.md.
+
+usage: tests/clients/programs.py [--seconds S] [SUITE...]
+
+It fetches nothing. Run it with the Python that has the packages (a venv with warp-lang, numba-cuda, filecheck), with WATTSHARE
+naming the command, and with a daemon running. A suite whose package is not there is skipped with the reason. A module of a suite
+gets S seconds (default 300); what takes longer counts as not finished."""
+import argparse, importlib.util, os, re, shutil, subprocess, sys, tempfile
+
+WATTSHARE = os.environ.get("WATTSHARE", "wattshare")
+WARP = """array_reduce atomic runlength_encode reload sparse rand options struct func vec quat fast_math smoothstep static
+conditional ctypes utils""".split()
+NUMBA = """array atomics blackscholes boolean complex constmem debug dispatcher errors
+exception fastmath forall globals gufunc idiv intrinsics laplace localmem math matmul montecarlo multithreads nondet operator
+print reduction sm sync transpose vectorize""".split()
+
+
+class Skip(Exception):
+    pass
+
+
+def under(argv, seconds):
+    """What the command prints under `wattshare run`, and its status; None: not finished."""
+    try:
+        p = subprocess.run([WATTSHARE, "run", "--", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           timeout=seconds, text=True, errors="replace")
+    except subprocess.TimeoutExpired:
+        return "", None
+    return p.stdout, p.returncode
+
+
+def need(package):
+    if not importlib.util.find_spec(package):
+        raise Skip(f"this Python has no {package}")
+
+
+def unittests(modules, seconds):
+    """Passed, failed, skipped, and modules that were not finished; each module in a process of its own."""
+    passed = failed = skipped = 0
+    unfinished = []
+    for m in modules:
+        out, status = under([sys.executable, "-m", "unittest", m], seconds)
+        ran = re.search(r"^Ran (\d+) tests?", out, re.M)
+        if status is None or not ran:
+            unfinished.append(m.rsplit(".", 1)[1])
+            continue
+        n = {k: int(v) for k, v in re.findall(r"(failures|errors|skipped|expected failures)=(\d+)", out[ran.end():])}
+        bad = n.get("failures", 0) + n.get("errors", 0)
+        failed += bad
+        skipped += n.get("skipped", 0)
+        passed += int(ran.group(1)) - bad - n.get("skipped", 0)
+        for line in re.findall(r"^(?:FAIL|ERROR): .*", out, re.M):
+            print(f"  {line}", file=sys.stderr)
+    return passed, failed, skipped, unfinished
+
+
+def warp(seconds):
+    need("warp")
+    return unittests([f"warp.tests.test_{m}" for m in WARP], seconds)
+
+
+def numba(seconds):
+    need("numba_cuda")
+    need("filecheck")
+    return unittests([f"numba.cuda.tests.cudapy.test_{m}" for m in NUMBA], seconds)
+
+
+def one_by_one(rights):
+    """Of a list of (name, whether it is right or None: not finished)."""
+    return (sum(r is True for _, r in rights), sum(r is False for _, r in rights), 0, [n for n, r in rights if r is None])
+
+
+def ffmpeg(seconds):
+    """Each filter on the GPU against the same without one, or at least an answer of the right size."""
+    if not shutil.which("ffmpeg"):
+        raise Skip("no ffmpeg here")
+    rights = []
+    source = ["-f", "lavfi", "-i", "testsrc=size=64x48:rate=1:duration=2"]
+    for name, chain in (("hwupload_cuda", ""), ("scale_cuda", ",scale_cuda=32:24"), ("yadif_cuda", ",yadif_cuda"),
+                        ("thumbnail_cuda", ",thumbnail_cuda=2")):
+        out, status = under(["ffmpeg", "-hide_banner", "-loglevel", "error", "-init_hw_device", "cuda=c:0", "-filter_hw_device", "c",
+                             *source, "-vf", f"format=nv12,hwupload_cuda{chain},hwdownload,format=nv12", "-f", "framemd5", "-"], seconds)
+        frames = re.findall(r"^0,.*, ([0-9a-f]{32})$", out, re.M)
+        right = bool(status == 0 and frames)
+        if name == "hwupload_cuda" and right:  # nothing has changed
+            plain = subprocess.run(["ffmpeg", "-hide_banner", "-loglevel", "error", *source, "-vf", "format=nv12", "-f", "framemd5", "-"],
+                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            right = frames == re.findall(r"^0,.*, ([0-9a-f]{32})$", plain.stdout, re.M)
+        rights.append((name, None if status is None else right))
+    return one_by_one(rights)
+
+
+def hashcat(seconds):
+    """Each mode finds a word among three, on the CUDA device."""
+    if not shutil.which("hashcat"):
+        raise Skip("no hashcat here")
+    rights = []
+    for mode, digest in ((0, "5f4dcc3b5aa765d61d8327deb882cf99"), (100, "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8"),
+                         (1400, "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8")):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as words:
+            words.write("letmein\npassword\nhello\n")
+            words.flush()
+            out, status = under(["hashcat", "-d", "1", "-m", str(mode), "-a", "0", "--potfile-disable", "--quiet", digest, words.name], seconds)
+        rights.append((str(mode), None if status is None else f"{digest}:password" in out))
+    return one_by_one(rights)
+
+
+SUITES = {"warp": warp, "numba": numba, "ffmpeg": ffmpeg, "hashcat": hashcat}
+
+
+def main():
+    p = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    p.add_argument("--seconds", type=float, default=300)
+    p.add_argument("suites", nargs="*", default=list(SUITES), metavar="SUITE")
+    a = p.parse_args()
+    wrong = [s for s in a.suites if s not in SUITES]
+    if wrong:
+        sys.exit(f"no suite {wrong[0]}; there are {', '.join(SUITES)}")
+    bad = 0
+    print("| suite | passed | failed | skipped by itself | not finished |\n|---|---|---|---|---|", flush=True)
+    for s in a.suites:
+        try:
+            passed, failed, skipped, unfinished = SUITES[s](a.seconds)
+        except Skip as e:
+            print(f"skipped: {s}: {e}", file=sys.stderr)
+            continue
+        bad += failed
+        print(f"| {s} | {passed} of {passed + failed} | {failed} | {skipped} | {', '.join(unfinished) or 'none'} |", flush=True)
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
