@@ -52,6 +52,7 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     double slices = fmax(fmin(e->atomic_places, gpu->l2_slices), 1);
     x[WS_EVENT_TIME_ATOMIC] = e->atomic_sectors / (slices * clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_DRAM] = e->dram_sectors * SECTOR_BYTES / bandwidth;
+    x[WS_EVENT_TIME_PATH] = e->dram_sectors / (fmax(gpu->l2_slices, 1) * clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_BLOCK] = e->blocks * clock;
     x[WS_EVENT_TIME_LATENCY] = e->warp_instructions * wait;
     x[WS_EVENT_TIME_LOAD] = e->load_requests * wait *
@@ -79,6 +80,8 @@ double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_even
         else
             longest = fmax(longest, q[i]);
     }
+    /* The same bytes pass both, one behind the other: the slower one sets the pace. */
+    q[q[WS_EVENT_TIME_PATH] > q[WS_EVENT_TIME_DRAM] ? WS_EVENT_TIME_DRAM : WS_EVENT_TIME_PATH] = 0;
     longest = fmax(longest, latency);
     double launch = need->x[WS_EVENT_TIME_LAUNCH] * t->v[WS_EVENT_TIME_LAUNCH];
     if (ret_gradient) {

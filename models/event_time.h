@@ -12,7 +12,8 @@
  *     shared  transactions / (S·f)                      L1: sectors / (4·S·f)   L2: / (2·S·f)
  *     texture 4·quads / (S·f·texture units)
  *     atomics sectors / (f·slices of L2 that have any of them)
- *     DRAM    bytes / bandwidth, which follows the memory clock
+ *     DRAM    bytes / bandwidth, which follows the memory clock; or, if that is longer, what the
+ *             slices of L2 can pass on: sectors / (f·slices)
  *     block   blocks·clocks / (S·f)
  *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)
  *             / (S·f·W)

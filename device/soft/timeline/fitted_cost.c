@@ -32,8 +32,17 @@ static struct units_time time_of(const struct ws_fitted *f, const struct ws_even
     t.latency_s = x[WS_EVENT_TIME_LATENCY] * v[WS_EVENT_TIME_LATENCY] +
                   x[WS_EVENT_TIME_LOAD] * v[WS_EVENT_TIME_LOAD] +
                   x[WS_EVENT_TIME_SHARED_LOAD] * v[WS_EVENT_TIME_SHARED_LOAD];
-    t.memory_s = x[WS_EVENT_TIME_DRAM] / v[WS_EVENT_TIME_DRAM];
+    t.memory_s = fmax(x[WS_EVENT_TIME_DRAM] / v[WS_EVENT_TIME_DRAM],
+                      x[WS_EVENT_TIME_PATH] / v[WS_EVENT_TIME_PATH]);
     return t;
+}
+
+/* How many bytes the memory moves at its full bandwidth in the time that @sectors need. */
+static double full_pace_bytes(const struct ws_event_need *n, const struct units_time *t,
+                              double sectors)
+{
+    double full_s = n->x[WS_EVENT_TIME_DRAM];
+    return full_s > 0 ? sectors * SECTOR_BYTES * t->memory_s / full_s : 0;
 }
 
 /* How far the norm is above the longest time of the launch. */
@@ -73,7 +82,7 @@ void ws_units_fitted_cost(const struct ws_fitted *f, const struct ws_power_clock
         ret[i] = (struct ws_cost){
             .issue_ns = t.issue_s * stretch * 1e9,
             .latency_ns = t.latency_s * stretch * 1e9,
-            .bytes = e.dram_sectors * SECTOR_BYTES / f->time.v[WS_EVENT_TIME_DRAM] * stretch,
+            .bytes = full_pace_bytes(&need, &t, e.dram_sectors) * stretch,
         };
     }
 }

@@ -77,7 +77,8 @@ static double made_time(const struct ws_measured_launch *l)
         e->l2_sectors / (2 * 0.5 * sms * hz),
         4 * e->texture_quads / (8 * 0.6 * sms * hz),
         e->atomic_sectors / (0.5 * (e->atomic_places < 24 ? e->atomic_places : 24) * hz),
-        e->dram_sectors * 32 / (0.75 * 400e9 * l->clocks.memory_mhz / 5000),
+        fmax(e->dram_sectors * 32 / (0.75 * 400e9 * l->clocks.memory_mhz / 5000),
+             e->dram_sectors / (0.4 * 24 * hz)),
         e->blocks * 90 / (sms * hz),
         (e->warp_instructions * 9 +
          e->load_requests * 0.4 * (100 + e->l2_share * 150 + e->l2_share * e->dram_share * 250) +
@@ -219,7 +220,7 @@ static void time_is_the_formula(void **state)
 {
     struct ws_measured_launch *v = made();
     struct ws_event_time t = {
-        .v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.6, 0.5, 0.75, 90, 9, 0.4, 30, 5, 4}};
+        .v = {0.7, 0.9, 0.6, 0.8, 0.9, 0.8, 0.5, 0.6, 0.5, 0.75, 0.4, 90, 9, 0.4, 30, 5, 4}};
     for (int i = 0; i < LAUNCHES; i++) {
         struct ws_event_need need;
         double gradient[WS_EVENT_TIME_N];
