@@ -7,9 +7,11 @@
  *
  * The models of an application are fitted without its family; of those that were measured on each
  * number of SMs there are no counters, so two times of their own stand for these (truth_sms.h).
- * Since a curve of the voltage with two numbers is too coarse for a choice between clocks, what the
- * other families show of each setting corrects it: the median of measured over predicted time, and
- * the median of the factor of all power that goes with the voltage. */
+ * An application's events are those that were counted at the catalog's clocks, at all clocks. Since
+ * a curve of the voltage with two numbers is too coarse for a choice between clocks, what the other
+ * families show of each setting corrects it: measured over predicted time, and the factor of all
+ * power that goes with the voltage, each beside the family's mean over all settings; of the families
+ * the mean counts, without the fifth at either end. */
 #include "config.h"
 
 #include <errno.h>
@@ -173,38 +175,77 @@ static void split_power(const struct choice_gpu *g, const struct choice_models *
     }
 }
 
-static double median(double *v, int n)
+/* The mean without the fifth of the values at either end. */
+static double middle_mean(double *v, int n)
 {
-    if (!n)
-        return 0;
+    enum { PART = 5 };
+    double sum = 0;
+    int cut = n / PART;
     qsort(v, (size_t)n, sizeof(*v), ws_stat_by_size);
-    return (v[(n - 1) / 2] + v[n / 2]) / 2;
+    for (int i = cut; i < n - cut; i++)
+        sum += v[i];
+    return n ? sum / (n - 2 * cut) : 0;
 }
 
-/* What the other families than @out show of setting @s. */
-static void correct(const struct choice_gpu *g, int out, int s, struct choice_models *m,
-                    double *slower, double *more)
+/* How far the launches of one family are off at each setting, as natural logarithms. */
+struct family_off {
+    double slower[SETTINGS_MAX], more[SETTINGS_MAX];
+    int n[SETTINGS_MAX]; /* launches */
+};
+
+static void add_family(const struct choice_gpu *g, const struct choice_models *m, int family,
+                       struct family_off *ret)
 {
-    int n = 0;
-    for (int f = 0; f < g->d.set.n_families; f++) {
-        double t = 0, p = 0, count = 0;
-        for (size_t i = 0; i < g->d.set.n; i++) {
-            const struct ws_measured_launch *l = &g->d.set.v[i];
-            double core_w, rest_w;
-            if (l->family != f || f == out || g->setting[i] != s)
-                continue;
-            split_power(g, m, l, l->time_s, &core_w, &rest_w);
-            t += log(l->time_s / ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks));
-            p += log(fmax(l->power_w - rest_w, core_w / 4) / core_w);
-            count++;
-        }
-        if (count > 0) {
-            slower[n] = t / count;
-            more[n++] = p / count;
-        }
+    *ret = (struct family_off){.n = {0}};
+    for (size_t i = 0; i < g->d.set.n; i++) {
+        const struct ws_measured_launch *l = &g->d.set.v[i];
+        int s = g->setting[i];
+        double core_w, rest_w;
+        if (l->family != family || isnan(l->power_w))
+            continue;
+        split_power(g, m, l, l->time_s, &core_w, &rest_w);
+        ret->slower[s] += log(l->time_s / ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks));
+        ret->more[s] += log(fmax(l->power_w - rest_w, core_w / 4) / core_w);
+        ret->n[s]++;
     }
-    m->slower[s] = median(slower, n);
-    m->more[s] = median(more, n);
+}
+
+/* Makes of the sums at each setting how far their mean is from that of all settings: how far the
+ * model is off for a family as a whole says nothing of a setting. */
+static void compare_settings(double *v, const int *count, int n_settings)
+{
+    double sum = 0, n = 0;
+    for (int s = 0; s < n_settings; s++)
+        if (count[s]) {
+            v[s] /= count[s];
+            sum += v[s];
+            n++;
+        }
+    for (int s = 0; s < n_settings; s++)
+        v[s] -= sum / fmax(n, 1);
+}
+
+/* What the families show of the settings that @count has. @off: [n_families]. */
+static void correct(const struct choice_gpu *g, const int *count, struct choice_models *m,
+                    struct family_off *off, double *scratch)
+{
+    for (int f = 0; f < g->d.set.n_families; f++) {
+        add_family(g, m, f, &off[f]);
+        compare_settings(off[f].slower, off[f].n, g->n_settings);
+        compare_settings(off[f].more, off[f].n, g->n_settings);
+    }
+    for (int s = 0; s < g->n_settings; s++) {
+        int n = 0;
+        for (int f = 0; f < g->d.set.n_families; f++)
+            if (count[f] && off[f].n[s])
+                scratch[n++] = off[f].slower[s];
+        m->slower[s] = middle_mean(scratch, n);
+        n = 0;
+        for (int f = 0; f < g->d.set.n_families; f++)
+            if (count[f] && off[f].n[s])
+                scratch[n++] = off[f].more[s];
+        m->more[s] = middle_mean(scratch, n);
+    }
 }
 
 static double constant_w(const struct choice_gpu *g, const struct choice_models *m,
@@ -219,27 +260,35 @@ static double constant_w(const struct choice_gpu *g, const struct choice_models 
            1e3;
 }
 
-/* Predicts the launches of family @out. @count, @a, @b: [n_families]. */
-static int predict_family(struct choice_gpu *g, int out, int *count, double *a, double *b)
+/* Room for predict_group(): [n_families]. */
+struct family_scratch {
+    int *count;
+    struct family_off *off;
+    double *values;
+};
+
+/* Predicts the launches of the families of @group for which it is @out, by models of the others. */
+static int predict_group(struct choice_gpu *g, const int *group, int out,
+                         const struct family_scratch *scratch)
 {
     struct ws_calibrate c = ws_truth_calibrate(&g->d);
     struct choice_models m;
     bool any = false;
     for (size_t i = 0; i < g->d.set.n; i++)
-        any |= g->d.set.v[i].family == out;
+        any |= group[g->d.set.v[i].family] == out;
     if (!any)
         return 0;
     for (int i = 0; i < g->d.set.n_families; i++)
-        count[i] = i != out;
-    int r = ws_calibrate_power(&c, count, &m.power);
+        scratch->count[i] = group[i] != out;
+    int r = ws_calibrate_power(&c, scratch->count, &m.power);
     if (!r)
-        r = ws_calibrate_time(&c, count, &m.time);
-    for (int s = 0; !r && s < g->n_settings; s++)
-        correct(g, out, s, &m, a, b);
+        r = ws_calibrate_time(&c, scratch->count, &m.time);
+    if (!r)
+        correct(g, scratch->count, &m, scratch->off, scratch->values);
     for (size_t i = 0; !r && i < g->d.set.n; i++) {
         const struct ws_measured_launch *l = &g->d.set.v[i];
         double core_w, rest_w;
-        if (l->family != out)
+        if (group[l->family] != out)
             continue;
         double time_s =
             ws_event_time_s(&m.time, &g->d.gpu, &l->e, &l->clocks) * exp(m.slower[g->setting[i]]);
@@ -251,27 +300,60 @@ static int predict_family(struct choice_gpu *g, int out, int *count, double *a, 
     return r;
 }
 
+static double reference_distance(const struct choice_gpu *g, size_t i)
+{
+    const struct ws_event_clocks *c = &g->d.set.v[i].clocks, *r = &g->d.gpu.reference;
+    return fabs(log(c->core_mhz / r->core_mhz)) + fabs(log(c->memory_mhz / r->memory_mhz));
+}
+
+/* Who chooses the clocks of an application has counted its events once, at clocks near the
+ * catalog's. So all launches of an application get the events of that one. */
+static void count_once(struct choice_gpu *g)
+{
+    struct ws_measured_launch *v = g->d.set.v;
+    for (size_t i = 0; i < g->d.set.n; i++) {
+        size_t nearest = i;
+        for (size_t k = 0; k < g->d.set.n; k++)
+            if (v[k].app == v[i].app && reference_distance(g, k) < reference_distance(g, nearest))
+                nearest = k;
+        v[i].e = v[nearest].e;
+    }
+}
+
+/* Predicts all launches, by models that were fitted without the group of families that each is of
+ * (ws_calibrate_groups()). */
+static int predict_all(struct choice_gpu *g, int n_groups, uint32_t shuffle)
+{
+    size_t n_families = (size_t)g->d.set.n_families + 1;
+    int *group = ws_calibrate_groups(g->d.set.n_families, n_groups, shuffle);
+    struct family_scratch scratch = {.count = ws_alloc_array(n_families, sizeof(*scratch.count)),
+                                     .off = ws_alloc_array(n_families, sizeof(*scratch.off)),
+                                     .values = ws_alloc_array(n_families, sizeof(*scratch.values))};
+    int r = group && scratch.count && scratch.off && scratch.values ? 0 : -ENOMEM;
+    for (int out = 0; !r && out < n_groups; out++)
+        r = predict_group(g, group, out, &scratch);
+    free(group);
+    free(scratch.count);
+    free(scratch.off);
+    free(scratch.values);
+    return r;
+}
+
 static int read_gpu(struct ws_experiment_run *x, const struct ws_truth_source *source,
                     struct choice_gpu *g)
 {
     int r = ws_truth_read(x, source, &g->d);
-    size_t n_families = (size_t)g->d.set.n_families + 1;
-    int *count = ws_alloc_array(n_families, sizeof(*count));
-    double *a = ws_alloc_array(n_families, sizeof(*a)), *b = ws_alloc_array(n_families, sizeof(*b));
     g->setting = ws_alloc_array(g->d.set.n + 1, sizeof(*g->setting));
     g->ours = ws_alloc_array(g->d.set.n + 1, sizeof(*g->ours));
     g->line = ws_alloc_array(g->d.set.n + 1, sizeof(*g->line));
     g->constant = ws_alloc_array(g->d.set.n + 1, sizeof(*g->constant));
-    if (!r && (!count || !a || !b || !g->setting || !g->ours || !g->line || !g->constant))
+    if (!r && (!g->setting || !g->ours || !g->line || !g->constant))
         r = -ENOMEM;
     if (!r)
         r = find_settings(g);
-    for (int f = 0; !r && f < g->d.set.n_families; f++)
-        r = predict_family(g, f, count, a, b);
-    free(count);
-    free(a);
-    free(b);
-    return r;
+    if (!r)
+        count_once(g);
+    return r ? r : predict_all(g, g->d.set.n_families, 0);
 }
 
 static void choice_gpu_deinit(struct choice_gpu *g)
@@ -281,12 +363,6 @@ static void choice_gpu_deinit(struct choice_gpu *g)
     free(g->line);
     free(g->constant);
     ws_truth_deinit(&g->d);
-}
-
-static double reference_distance(const struct choice_gpu *g, size_t i)
-{
-    const struct ws_event_clocks *c = &g->d.set.v[i].clocks, *r = &g->d.gpu.reference;
-    return fabs(log(c->core_mhz / r->core_mhz)) + fabs(log(c->memory_mhz / r->memory_mhz));
 }
 
 /* The ways of running an application on @g: at all clocks, or at those next to the catalog's. */
@@ -345,15 +421,31 @@ static struct choice_question question_of(struct choice_question *all, const cha
     return q;
 }
 
-static void ask_clocks(struct choice_question *all, const struct choice_gpu *g)
+static void ask_clocks(struct choice_question *q, const struct choice_gpu *g)
 {
     struct choice v[OPTIONS_MAX];
     const char *input;
-    struct choice_question q = question_of(all, g->d.source->title, "clocks");
     for (int i = 0; i < g->d.set.n_apps; i++)
         if (launch_of(g, g->d.set.apps[i].name, &input))
-            ask(&q, g->d.set.apps[i].name, v, add_options(g, g->d.set.apps[i].name, true, v, 0));
-    answer(&q);
+            ask(q, g->d.set.apps[i].name, v, add_options(g, g->d.set.apps[i].name, true, v, 0));
+}
+
+/* As if nobody had looked at a third of the families, chosen in SHUFFLES ways. The predictions are
+ * then those of the last way. */
+static int ask_clocks_of_thirds(struct choice_question *all, struct choice_gpu *g)
+{
+    enum { THIRDS = 3, SHUFFLES = 4 };
+    struct choice_question q = question_of(all, g->d.source->title, "clocks, a third left out");
+    int r = 0;
+    q.all = NULL; /* the same questions once more */
+    for (uint32_t i = 0; !r && i < SHUFFLES; i++) {
+        r = predict_all(g, THIRDS, i + 1);
+        if (!r)
+            ask_clocks(&q, g);
+    }
+    if (!r)
+        answer(&q);
+    return r;
 }
 
 static void ask_pair(struct choice_question *all, const struct choice_gpu *a,
@@ -379,13 +471,18 @@ static int ask_gpus(struct choice_question *all)
     for (int i = 0; i < WS_TRUTH_SOURCES && !r && n < CHOICE_GPUS; i++)
         if (ws_truth_sources[i].has_choices)
             r = read_gpu(all->x, &ws_truth_sources[i], &g[n++]);
-    for (int i = 0; i < n && !r; i++)
-        ask_clocks(all, &g[i]);
+    for (int i = 0; i < n && !r; i++) {
+        struct choice_question q = question_of(all, g[i].d.source->title, "clocks");
+        ask_clocks(&q, &g[i]);
+        answer(&q);
+    }
     for (int i = 0; i < n && !r; i++)
         for (int k = i + 1; k < n; k++) {
             ask_pair(all, &g[i], &g[k], false);
             ask_pair(all, &g[i], &g[k], true);
         }
+    for (int i = 0; i < n && !r; i++)
+        r = ask_clocks_of_thirds(all, &g[i]);
     for (int i = 0; i < n; i++)
         choice_gpu_deinit(&g[i]);
     return r;

@@ -402,39 +402,41 @@ static int leave_groups_out(const struct ws_calibrate *c, const int *group, int 
     return r;
 }
 
-/* Numbers from 0 on, which @shuffle puts in another order if it is not 0. */
-static int *numbered(int n, uint32_t shuffle)
+int *ws_calibrate_groups(int n_families, int n_groups, uint32_t shuffle)
 {
-    int *v = ws_alloc_array((size_t)n + 1, sizeof(*v));
-    for (int i = 0; v && i < n; i++)
+    int *v = ws_alloc_array((size_t)n_families + 1, sizeof(*v));
+    for (int i = 0; v && i < n_families; i++)
         v[i] = i;
-    for (int i = n - 1; v && shuffle && i > 0; i--) {
+    for (int i = n_families - 1; v && shuffle && i > 0; i--) {
         shuffle = next_random(shuffle);
         int k = (int)((shuffle >> 16) % (uint32_t)(i + 1)), was = v[i];
         v[i] = v[k];
         v[k] = was;
     }
+    for (int i = 0; v && i < n_families; i++)
+        v[i] %= n_groups;
     return v;
+}
+
+static int leave_out(const struct ws_calibrate *c, int n_groups, uint32_t shuffle,
+                     struct ws_predicted *ret)
+{
+    int *group = ws_calibrate_groups(c->n_families, n_groups, shuffle);
+    int r = group ? leave_groups_out(c, group, n_groups, ret) : ws_raise(-ENOMEM);
+    free(group);
+    return r;
 }
 
 int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *ret)
 {
-    int *group = numbered(c->n_families, 0);
-    int r = group ? leave_groups_out(c, group, c->n_families, ret) : ws_raise(-ENOMEM);
-    free(group);
-    return r;
+    return leave_out(c, c->n_families, 0, ret);
 }
 
 int ws_calibrate_leave_third_out(const struct ws_calibrate *c, uint32_t shuffle,
                                  struct ws_predicted *ret)
 {
     enum { THIRDS = 3 };
-    int *group = numbered(c->n_families, shuffle);
-    for (int i = 0; group && i < c->n_families; i++)
-        group[i] %= THIRDS;
-    int r = group ? leave_groups_out(c, group, THIRDS, ret) : ws_raise(-ENOMEM);
-    free(group);
-    return r;
+    return leave_out(c, THIRDS, shuffle, ret);
 }
 
 /* ---- what the data can tell ---- */

@@ -64,6 +64,9 @@ struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_event_power *power,
                                          const struct ws_event_time *time,
                                          const struct ws_measured_launch *launch);
+/* Which of @n_groups groups each family is of: they are dealt out in an order that @shuffle gives
+ * (0: their own). Freed with free(); NULL: no memory. */
+int *ws_calibrate_groups(int n_families, int n_groups, uint32_t shuffle);
 /* Each launch predicted by models that were fitted without its family. @ret: [n]. */
 WS_MUST_CHECK int ws_calibrate_leave_out(const struct ws_calibrate *c, struct ws_predicted *ret);
 /* The same by models that were fitted without a third of all families, its own among them: the
