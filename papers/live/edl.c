@@ -26,7 +26,7 @@ enum { PROGRAMS = 3, GPUS = 2, BLOCKS = 28 };
 
 struct edl_outcome {
     double energy_mj, active_mj, busy_ms; /* all; while kernels ran; how long that was */
-    int released, missed;
+    int released, missed, skipped;        /* skipped: of the released ones, those that never ran */
 };
 static const struct {
     const char *label, *policy, *options;
@@ -77,6 +77,7 @@ static int run_way(struct ws_experiment_run *x, int way, double duration_ms,
         for (int i = 0; i < PROGRAMS; i++) {
             ret->released += l.programs[i].released;
             ret->missed += l.programs[i].missed;
+            ret->skipped += l.programs[i].skipped;
         }
     }
     ws_live_stop(&l);
@@ -110,13 +111,17 @@ static int predict(const struct ws_gpu_spec *spec, double ms, double busy_w,
     return 0;
 }
 
+static int n_run(const struct edl_outcome *o)
+{
+    return o->released - o->skipped;
+}
+
 static void put_savings(struct ws_experiment_run *x, const struct edl_outcome *with,
                         const struct edl_outcome *without, const struct edl_saving *assumed,
                         const struct edl_saving *all_core)
 {
-    struct edl_saving live = {
-        with->active_mj / with->released / (without->active_mj / without->released),
-        with->busy_ms / with->released / (without->busy_ms / without->released)};
+    struct edl_saving live = {with->active_mj / n_run(with) / (without->active_mj / n_run(without)),
+                              with->busy_ms / n_run(with) / (without->busy_ms / n_run(without))};
     ws_experiment_compare(x, "a job's energy with DVFS, of that without", assumed->energy,
                           live.energy, 0.05, WS_SPREAD_RELATIVE,
                           "\"paper\": models/dvfs as the daemon assumes: 0.8 of the time goes with "
@@ -151,7 +156,7 @@ static int run_edl(struct ws_experiment_run *x)
     if (fclose(f) && !r)
         r = -EIO;
     if (!r) /* the power is the meter's, as for the daemon */
-        r = predict(&spec, o[EDL_FIXED].busy_ms / o[EDL_FIXED].released,
+        r = predict(&spec, o[EDL_FIXED].busy_ms / n_run(&o[EDL_FIXED]),
                     o[EDL_FIXED].active_mj / o[EDL_FIXED].busy_ms - spec.static_mw / 1e3, &assumed,
                     &all_core);
     if (r)
