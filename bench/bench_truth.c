@@ -26,6 +26,7 @@
 #include "device/catalog.h"
 #include "device/device.h"
 #include "device/space.h"
+#include "papers/sets/csv.h"
 #include "ptx/ptx.h"
 
 #define VA(k) ((uint64_t)(k) << 32)
@@ -276,63 +277,57 @@ struct measured {
     double time_s, power_w; /* 0: not known */
 };
 #define TITAN_V "titanv"
-enum { MAX_COLUMNS = 64 };
-
-static unsigned split(char *line, char *v[MAX_COLUMNS])
+static void must(int r, const char *what)
 {
-    unsigned n = 0;
-    line[strcspn(line, "\r\n")] = 0;
-    for (char *at = line; at && n < MAX_COLUMNS; n++) {
-        v[n] = strsep(&at, ",");
-    }
-    return n;
+    if (!r)
+        return;
+    fprintf(stderr, "bench_truth: %s failed: %d\n", what, r);
+    exit(2);
 }
 
-static double number(char *const *names, char *const *v, unsigned n, const char *name)
+/* A number of the row; 0: it has none, or no such column. */
+static double number(const struct ws_csv *t, const char *name)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return atof(v[i]);
-    return 0;
+    const char *const names[] = {name, NULL};
+    int column = ws_csv_column(t, names);
+    double v = column < 0 ? NAN : ws_csv_number(t, column, 0, HUGE_VAL, NULL);
+    return isnan(v) ? 0 : v;
 }
 
-/* Whether a row is of @app on the GPU: with this size, or, if it is 0, at the catalog's clocks. */
-static bool is_of(const char *app, double size, const struct ws_gpu_spec *spec, char *const *names,
-                  char *const *v, unsigned n)
+/* Whether the row is of @app on the GPU: with this size, or, if it is 0, at the catalog's clocks. */
+static bool is_of(const char *app, double size, const struct ws_gpu_spec *spec,
+                  const struct ws_csv *t)
 {
-    if (n < 2 || strcmp(v[1], app) != 0)
+    if (t->n_columns < 2 || strcmp(t->cells[1], app) != 0)
         return false;
     if (size > 0)
-        return !strcmp(v[0], "TITANV") &&
-               (number(names, v, n, "n") == size || number(names, v, n, "rows") == size);
-    return number(names, v, n, "core_mhz") == spec->core_mhz &&
-           number(names, v, n, "mem_mhz") == spec->memory_mhz;
+        return !strcmp(t->cells[0], "TITANV") &&
+               (number(t, "n") == size || number(t, "rows") == size);
+    return number(t, "core_mhz") == spec->core_mhz && number(t, "mem_mhz") == spec->memory_mhz;
 }
 
 static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app,
                             double size)
 {
     struct measured m = {0, 0};
-    char path[512], *line = NULL, *head = NULL, *names[MAX_COLUMNS], *v[MAX_COLUMNS];
-    size_t cap = 0, head_cap = 0;
+    struct ws_csv t;
+    char path[512];
+    int r;
     if (size > 0)
         snprintf(path, sizeof(path), "%s/kpp/time.csv", data);
     else
         snprintf(path, sizeof(path), "%s/nvdvfs-nvprof/%s.csv", data, spec->name);
     FILE *f = fopen(path, "re");
-    if (!f || getline(&head, &head_cap, f) <= 0) {
+    if (!f) {
         perror(path);
         exit(2);
     }
-    unsigned n = split(head, names);
-    while (getline(&line, &cap, f) > 0) {
-        unsigned k = split(line, v);
-        if (is_of(app, size, spec, names, v, k))
-            m = (struct measured){number(names, v, WS_MIN(k, n), "time_s"),
-                                  number(names, v, WS_MIN(k, n), "power_w")};
-    }
-    free(line);
-    free(head);
+    must(ws_csv_open(&t, f, path, NULL), path);
+    while (!(r = ws_csv_next(&t, NULL)))
+        if (is_of(app, size, spec, &t))
+            m = (struct measured){number(&t, "time_s"), number(&t, "power_w")};
+    must(r == WS_CSV_END ? 0 : r, path);
+    ws_csv_deinit(&t);
     fclose(f);
     return m;
 }
@@ -348,14 +343,6 @@ struct runner {
     pthread_cond_t cond;
     bool done;
 };
-
-static void must(int r, const char *what)
-{
-    if (!r)
-        return;
-    fprintf(stderr, "bench_truth: %s failed: %d\n", what, r);
-    exit(2);
-}
 
 static char *read_file(const char *path)
 {
