@@ -294,7 +294,7 @@ static double number(const struct ws_csv *t, const char *name)
     return isnan(v) ? 0 : v;
 }
 
-/* Whether the row is of @app on the GPU: with this size, or, if it is 0, at the catalog's clocks. */
+/* Whether it is the row of @app on the GPU: with this size; or, if that is 0, at its own clocks. */
 static bool is_of(const char *app, double size, const struct ws_gpu_spec *spec,
                   const struct ws_csv *t)
 {
