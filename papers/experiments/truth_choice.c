@@ -10,8 +10,8 @@
  * An application's events are those that were counted at the catalog's clocks, at all clocks. Since
  * a curve of the voltage with two numbers is too coarse for a choice between clocks, what the other
  * families show of each setting corrects it: measured over predicted time, and the factor of all
- * power that goes with the voltage, each beside the family's mean over all settings; of the families
- * the mean counts, without the fifth at either end. */
+ * power that goes with the voltage, each beside the family's mean over all settings. Of
+ * the families the mean counts, without the fifth at either end. */
 #include "config.h"
 
 #include <errno.h>
