@@ -9,4 +9,4 @@ device_libdevice_a_SOURCES += \
     device/soft/timeline/progress.h device/soft/timeline/progress.c device/soft/timeline/flight.h device/soft/timeline/flight.c \
     device/soft/timeline/power.h device/soft/timeline/power.c device/soft/timeline/events.h device/soft/timeline/events.c device/soft/timeline/fitted_cost.c device/soft/timeline/occupancy.h device/soft/timeline/occupancy.c
 device_libdevice_a_SOURCES += device/soft/inspect/inspect.h device/soft/inspect/private.h device/soft/inspect/inspect.c device/soft/inspect/finding.c device/soft/inspect/lanes.c device/soft/inspect/shared.c device/soft/inspect/global.c
-EXTRA_DIST += device/soft/README.md device/soft/inspect/README.md device/soft/decode/README.md device/soft/exec/README.md device/soft/sched/README.md device/soft/timeline/README.md
+EXTRA_DIST += device/soft/README.md device/soft/inspect/README.md device/soft/decode/README.md device/soft/exec/README.md device/soft/jit/README.md device/soft/sched/README.md device/soft/timeline/README.md

@@ -16,6 +16,7 @@
 #include "device/soft/exec/reuse.h"
 #include "device/soft/exec/tex.h"
 #include "device/soft/inspect/inspect.h"
+#include "device/soft/jit/jit.h"
 #include "device/space.h"
 
 enum {
@@ -241,6 +242,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     const struct ws_grid *g = b->g;
     const struct ws_exec_image *img = b->img;
     const struct ws_grid_part *before = b->part;
+    b->jit = ws_jit_get(g->code, g->kernel, g->block);
     b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
     if (before && before->space != b->part->space)
@@ -271,6 +273,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;
+        w->shaped = false;
         w->stamp = 0;
         w->n_splits = 1;
         w->splits[0] =

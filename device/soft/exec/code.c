@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/tex.h"
+#include "device/soft/jit/jit.h"
 #include "device/space.h"
 
 /* ---- vector builds ---- */
@@ -214,6 +215,7 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws
     c->m = m;
     c->isa = isa_pick();
     c->audit = audit;
+    c->jit = !audit && ws_jit_wanted() ? ws_jit_images_new() : NULL;
     c->const_bytes = const_bytes(m);
     for (uint32_t k = 0; k < m->n_funcs; k++)
         n_kernels += m->funcs[k].is_entry && !m->funcs[k].is_decl;
@@ -249,6 +251,7 @@ int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
 struct ws_code *ws_code_free(struct ws_code *c)
 {
     if (c) {
+        ws_jit_images_free(c->jit);
         ws_arena_deinit(&c->arena);
         free(c);
     }

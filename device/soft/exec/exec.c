@@ -22,6 +22,7 @@
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/tex.h"
 #include "device/soft/inspect/inspect.h"
+#include "device/soft/jit/jit.h"
 #include "device/space.h"
 
 enum {
@@ -516,7 +517,10 @@ enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, in
         c->granted = s.granted;
         c->spin = 0;
         s.last_run = ++w->stamp;
-        b->g->code->isa->run(c, s.u, s.enter);
+        if (b->jit)
+            ws_jit_run(b->jit, c, s.u, s.enter);
+        else
+            b->g->code->isa->run(c, s.u, s.enter);
         int64_t ran = before - c->budget; /* with the penalty, if it spins */
         s = (struct ws_split){.u = c->u,
                               .enter = c->enter,

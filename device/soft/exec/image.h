@@ -7,6 +7,7 @@
 #include "device/soft/exec/exec.h"
 
 struct ws_core_ctx;
+struct ws_jit_images;
 struct ws_seg;
 struct ws_srcref;
 struct ws_uop;
@@ -85,6 +86,7 @@ struct ws_code {
     uint32_t n_kernels, const_bytes; /* const_bytes: of the module's variables */
     struct ws_kernel_info *infos;
     struct ws_exec_image **images;
+    struct ws_jit_images *jit; /* NULL: kernels are not compiled */
     struct ws_arena arena;
 };
 

@@ -101,6 +101,7 @@ struct ws_warp {
     uint8_t *regs;
     uint32_t live, index; /* lanes that exist and have not exited */
     uint32_t exists;
+    bool shaped; /* compiled code left it, and its rows have the shapes that this code counts on */
     uint32_t n_splits, stamp;
     struct ws_split splits[32];
     struct ws_retaddr *rets; /* [depth_max][32] */
@@ -164,9 +165,11 @@ struct ws_core_ctx {
  * what the program asked for. */
 enum { WS_RESERVED_SHARED_BYTES = 1024 };
 
+struct ws_jit_code;
 struct ws_blockrun {
     struct ws_grid *g;
     const struct ws_exec_image *img;
+    const struct ws_jit_code *jit; /* NULL: the interpreter runs it */
     struct ws_core_ctx ctx;
     uint32_t n_warps, n_threads, next_warp;
     struct ws_warp *warps;

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "device/soft/exec/async.h"
 #include "device/soft/exec/matrix.h"
+#include "device/soft/jit/jit.h"
 
 typedef void ws_look_fn(struct ws_core_ctx *c, const struct ws_uop *u,
                         const struct ws_inspect_op *op, uint32_t lanes);
@@ -261,6 +262,7 @@ static int inspect_image(struct ws_code *c, struct ws_exec_image *img)
 int ws_code_inspect(struct ws_code *c)
 {
     int r = 0;
+    c->jit = ws_jit_images_free(c->jit); /* machine code would not tell */
     for (uint32_t k = 0; !r && k < c->n_kernels; k++)
         if (c->images[k])
             r = inspect_image(c, c->images[k]);

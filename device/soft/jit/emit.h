@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/jit/emit.h - what the files that emit code share. Private to the compiler.
+ *
+ * An image becomes one function, in which its segments stand twice. In the whole version all 32
+ * lanes of the warp run together and rows of known shape are scalars; in the masked version some
+ * lanes run, and each row is a vector. Code goes from the whole version to the masked one where
+ * lanes diverge, and never back: that happens where the function is entered anew. */
+#ifndef WS_DEVICE_SOFT_JIT_EMIT_H
+#define WS_DEVICE_SOFT_JIT_EMIT_H
+
+#include "device/soft/jit/llvm.h"
+#include "device/soft/jit/plan.h"
+
+enum ws_jit_version { WS_JIT_WHOLE, WS_JIT_MASKED, _WS_JIT_VERSIONS };
+/* Counts that are kept in registers until the function is left: those of struct ws_exec_work. */
+enum ws_jit_count {
+    WS_JIT_SHARED_ACCESSES,
+    WS_JIT_SHARED_LOADS,
+    WS_JIT_SHARED_TRANSACTIONS,
+    WS_JIT_GLOBAL_LOADS,
+    WS_JIT_GLOBAL_STORES,
+    WS_JIT_LOAD_SECTORS,
+    WS_JIT_STORE_SECTORS,
+    _WS_JIT_COUNTS
+};
+
+struct ws_jit_emit {
+    const struct ws_jit_plan *p;
+    llvm_context cx;
+    llvm_module mod;
+    llvm_builder b;
+    llvm_value fn;
+    llvm_type i1, i8, i16, i32, i64, f32, f64;
+    llvm_value c, regs;            /* addresses, as i64: the context, the warp's register file */
+    llvm_value *scalars, *vectors; /* by row: where its value is kept (alloca); words: scalars */
+    llvm_value active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
+    llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
+    llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
+    llvm_block flush[_WS_JIT_VERSIONS];
+    enum ws_jit_version v; /* that is being emitted */
+    uint32_t k;            /* the micro-op */
+    uint64_t *dirty, *set;
+    bool has_fma;
+};
+
+/* ---- emit.c ---- */
+llvm_value ws_jit_int(struct ws_jit_emit *e, llvm_type t, uint64_t v);
+llvm_type ws_jit_int_type(struct ws_jit_emit *e, unsigned bytes);
+/* @n lanes of @t; 1: @t itself. */
+llvm_type ws_jit_lanes(llvm_type t, unsigned n);
+llvm_value ws_jit_splat(struct ws_jit_emit *e, llvm_value scalar, unsigned n);
+/* The integer constants {first, first + step, …}. */
+llvm_value ws_jit_constants(struct ws_jit_emit *e, llvm_type t, const int64_t *v, unsigned n);
+llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, unsigned align);
+void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align);
+llvm_value ws_jit_field(struct ws_jit_emit *e, llvm_type t, size_t offset); /* of the context */
+llvm_block ws_jit_block(struct ws_jit_emit *e);
+void ws_jit_begin(struct ws_jit_emit *e, llvm_block at);
+/* The row's value, in all lanes; lane 0 of a row of known shape; a predicate word (i32). */
+llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row);
+llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row);
+llvm_value ws_jit_word(struct ws_jit_emit *e, uint32_t row);
+/* Whether the row is kept as a scalar in the version that is being emitted. */
+bool ws_jit_is_scalar(const struct ws_jit_emit *e, uint32_t row);
+/* Gives the row its value (of one lane, if it is a scalar), where the micro-op's mask says. */
+void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v);
+void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v);
+/* Goes to the masked version, before the micro-op, where @bad (i1) is true. */
+void ws_jit_unless(struct ws_jit_emit *e, llvm_value bad);
+/* Calls the interpreter's handler of the micro-op. */
+void ws_jit_call_handler(struct ws_jit_emit *e);
+void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by);
+/* A call of a function of ours: all arguments and the result are i64. */
+llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
+/* Emits the function "run" for the image of @p. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p);
+/* The function's entries: micro-op @k in version @v is number 2 * k + v + 1. */
+static inline uint32_t ws_jit_entry(uint32_t k, enum ws_jit_version v)
+{
+    return 2 * k + (uint32_t)v;
+}
+/* Whether the function has entries at micro-op @k. */
+bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k);
+
+/* ---- ops.c ---- */
+/* Emits micro-op e->k if there is code for it. */
+bool ws_jit_emit_op(struct ws_jit_emit *e);
+
+/* ---- mem.c ---- */
+/* The same, of loads and stores in the whole version. */
+bool ws_jit_emit_memory(struct ws_jit_emit *e);
+
+/* ---- jit.c: called by compiled code ---- */
+const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *u);
+void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t store);
+
+#endif

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/jit/mem.c - loads and stores of a whole warp.
+ *
+ * An address of known shape is checked once for all lanes, and the access made by whole vectors.
+ * An address of global memory that has none is compared with consecutive ones at run time. All else
+ * (an address outside of the mapping that was used last, misaligned, read-only, or anything that is
+ * to be a fault) goes to the interpreter's handler, which says what it is. What is counted is what
+ * the handlers count (../exec/mem.inc). */
+#include "device/soft/jit/emit.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "device/soft/jit/shape.h"
+
+#define L ws_llvm
+enum {
+    LANES = 32,
+    SHARED_ALL = 256, /* as in mem.inc */
+    SHARED_EVERY = 7,
+};
+#define CTX(member) offsetof(struct ws_core_ctx, member)
+
+struct access {
+    struct ws_jit_emit *e;
+    llvm_builder b;
+    const struct ws_uop *u;
+    bool store, shared;
+    unsigned bytes;
+    uint32_t address, data; /* rows */
+    int64_t apart[LANES], low, high;
+    unsigned group; /* so many lanes are consecutive or the same; 0: none are */
+};
+
+static llvm_value i64(struct access *a, uint64_t v)
+{
+    return ws_jit_int(a->e, a->e->i64, v);
+}
+
+/* ---- which access it is ---- */
+static bool is_access(struct access *a, uint16_t h)
+{
+    switch (h) {
+#define X(n)                                                                                       \
+    case WS_H_ld_g_##n:                                                                            \
+    case WS_H_st_g_##n:                                                                            \
+    case WS_H_ld_s_##n:                                                                            \
+    case WS_H_st_s_##n:                                                                            \
+        a->bytes = n / 8;                                                                          \
+        a->store = h == WS_H_st_g_##n || h == WS_H_st_s_##n;                                       \
+        a->shared = h == WS_H_ld_s_##n || h == WS_H_st_s_##n;                                      \
+        return true;
+        X(8)
+        X(16)
+        X(32)
+        X(64)
+#undef X
+    default:
+        return false;
+    }
+}
+
+static bool group_fits(const struct access *a, unsigned from, unsigned n, int64_t step)
+{
+    for (unsigned i = 1; i < n; i++)
+        if (a->apart[from + i] - a->apart[from] != (int64_t)i * step)
+            return false;
+    return true;
+}
+
+static unsigned find_group(const struct access *a)
+{
+    for (unsigned n = LANES; n >= 4; n /= 2) {
+        bool fits = true;
+        for (unsigned from = 0; from < LANES; from += n)
+            fits &= group_fits(a, from, n, a->bytes) || (!a->store && group_fits(a, from, n, 0));
+        if (fits)
+            return n;
+    }
+    return 0;
+}
+
+static void set_shape(struct access *a, const int64_t *apart)
+{
+    memcpy(a->apart, apart, sizeof(a->apart));
+    a->low = a->high = 0;
+    bool even = true;
+    for (unsigned i = 0; i < LANES; i++) {
+        a->low = WS_MIN(a->low, apart[i]);
+        a->high = WS_MAX(a->high, apart[i]);
+        even &= apart[i] % a->bytes == 0;
+    }
+    a->group = even ? find_group(a) : 0;
+}
+
+static void consecutive(struct access *a)
+{
+    int64_t apart[LANES];
+    for (unsigned i = 0; i < LANES; i++)
+        apart[i] = (int64_t)(i * a->bytes);
+    set_shape(a, apart);
+}
+
+/* ---- the access itself ---- */
+static llvm_value concatenate(struct access *a, llvm_value *part, unsigned n, unsigned lanes)
+{
+    for (; n > 1; n /= 2, lanes *= 2)
+        for (unsigned k = 0; k < n / 2; k++) {
+            int64_t all[2 * LANES];
+            for (unsigned i = 0; i < 2 * lanes; i++)
+                all[i] = i;
+            part[k] = L.BuildShuffleVector(a->b, part[2 * k], part[2 * k + 1],
+                                           ws_jit_constants(a->e, a->e->i32, all, 2 * lanes), "");
+        }
+    return part[0];
+}
+
+static llvm_value load(struct access *a, llvm_value host)
+{
+    llvm_type t = ws_jit_int_type(a->e, a->bytes);
+    llvm_value part[LANES];
+    unsigned n = LANES / a->group;
+    for (unsigned k = 0; k < n; k++) {
+        unsigned from = k * a->group;
+        llvm_value at = L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[from]), "");
+        if (group_fits(a, from, a->group, a->bytes))
+            part[k] = ws_jit_load(a->e, L.VectorType(t, a->group), at, a->bytes);
+        else
+            part[k] = ws_jit_splat(a->e, ws_jit_load(a->e, t, at, a->bytes), a->group);
+    }
+    return concatenate(a, part, n, a->group);
+}
+
+static void store(struct access *a, llvm_value host)
+{
+    llvm_value v = ws_jit_vector(a->e, a->data);
+    for (unsigned from = 0; from < LANES; from += a->group) {
+        int64_t lanes[LANES];
+        for (unsigned i = 0; i < a->group; i++)
+            lanes[i] = from + i;
+        llvm_value part =
+            L.BuildShuffleVector(a->b, v, L.GetUndef(L.TypeOf(v)),
+                                 ws_jit_constants(a->e, a->e->i32, lanes, a->group), "");
+        ws_jit_store(a->e, part, L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[from]), ""),
+                     a->bytes);
+    }
+}
+
+static void perform(struct access *a, llvm_value host)
+{
+    if (a->store) {
+        store(a, host);
+    } else if (ws_jit_is_scalar(a->e, a->data)) {
+        llvm_type t = ws_jit_int_type(a->e, a->bytes);
+        ws_jit_set(a->e, a->data, ws_jit_load(a->e, t, host, a->bytes));
+    } else {
+        ws_jit_set(a->e, a->data, load(a, host));
+    }
+}
+
+/* The handler's way, and on to @join. */
+static void slow(struct access *a, llvm_block at, llvm_block join)
+{
+    ws_jit_begin(a->e, at);
+    ws_jit_call_handler(a->e);
+    L.BuildBr(a->b, join);
+}
+
+/* ---- shared memory ---- */
+static unsigned transactions(const struct access *a)
+{
+    unsigned group = a->bytes <= 4 ? LANES : 128 / a->bytes, words = (a->bytes + 3) / 4, sum = 0;
+    for (unsigned from = 0; from < LANES; from += group) {
+        int64_t seen[LANES * 2];
+        unsigned n = 0, most = 0, in_bank[32] = {0};
+        for (unsigned i = from; i < from + group; i++)
+            for (unsigned w = 0; w < words; w++) {
+                int64_t word = a->apart[i] / 4 + w - a->low / 4;
+                unsigned at = 0;
+                while (at < n && seen[at] != word)
+                    at++;
+                if (at < n)
+                    continue;
+                seen[n++] = word;
+                in_bank[word % 32]++;
+                most = WS_MAX(most, in_bank[word % 32]);
+            }
+        sum += most;
+    }
+    return sum;
+}
+
+/* Patterns other than consecutive ones are counted as count_shared() does: of many, one in
+ * SHARED_EVERY stands for the others. */
+static void count_pattern(struct access *a)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_value one = ws_jit_int(e, e->i32, 1);
+    llvm_value n = L.BuildAdd(a->b, L.BuildLoad2(a->b, e->i32, e->patterns, ""), one, "");
+    L.BuildStore(a->b, n, e->patterns);
+    llvm_value few = L.BuildICmp(a->b, LLVM_ULE, n, ws_jit_int(e, e->i32, SHARED_ALL), "");
+    llvm_value rest = L.BuildURem(a->b, n, ws_jit_int(e, e->i32, SHARED_EVERY), "");
+    llvm_value it = L.BuildICmp(a->b, LLVM_EQ, rest, ws_jit_int(e, e->i32, 0), "");
+    uint64_t t = transactions(a);
+    llvm_value some = L.BuildSelect(a->b, it, i64(a, SHARED_EVERY * t), i64(a, 0), "");
+    ws_jit_bump(e, WS_JIT_SHARED_TRANSACTIONS, L.BuildSelect(a->b, few, i64(a, t), some, ""));
+}
+
+static void count_shared(struct access *a)
+{
+    ws_jit_bump(a->e, WS_JIT_SHARED_ACCESSES, i64(a, 1));
+    if (!a->store)
+        ws_jit_bump(a->e, WS_JIT_SHARED_LOADS, i64(a, 1));
+    if (group_fits(a, 0, LANES, a->bytes))
+        ws_jit_bump(a->e, WS_JIT_SHARED_TRANSACTIONS, i64(a, (a->bytes + 3) / 4));
+    else
+        count_pattern(a);
+}
+
+static bool emit_shared(struct access *a)
+{
+    struct ws_jit_emit *e = a->e;
+    if (!ws_jit_is_scalar(e, a->address))
+        return false;
+    set_shape(a, e->p->rows[a->address].apart);
+    if (!a->group || (a->bytes < 4 && a->group < LANES))
+        return false;
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
+    llvm_value first = L.BuildAdd(a->b, ws_jit_scalar(e, a->address),
+                                  ws_jit_int(e, e->i32, (uint32_t)a->u->imm), "");
+    first = L.BuildZExt(a->b, first, e->i64, "");
+    llvm_value end = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->high + a->bytes), "");
+    llvm_value size = ws_jit_field(e, e->i64, CTX(shared_bytes));
+    llvm_value bad = L.BuildICmp(a->b, LLVM_UGT, end, size, "");
+    llvm_value before = L.BuildICmp(a->b, LLVM_ULT, first, i64(a, (uint64_t)-a->low), "");
+    llvm_value odd = L.BuildAnd(a->b, first, i64(a, a->bytes - 1), "");
+    bad = L.BuildOr(a->b, bad, before, "");
+    bad = L.BuildOr(a->b, bad, L.BuildICmp(a->b, LLVM_NE, odd, i64(a, 0), ""), "");
+    L.BuildCondBr(a->b, bad, other, fast);
+    slow(a, other, join);
+    ws_jit_begin(e, fast);
+    count_shared(a);
+    perform(a, L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(shared)), first, ""));
+    L.BuildBr(a->b, join);
+    ws_jit_begin(e, join);
+    return true;
+}
+
+/* ---- global memory ---- */
+/* Records the lines of the sample that the access touches. */
+static void note(struct access *a, llvm_value first, llvm_value last)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_value below = ws_jit_field(e, e->i32, CTX(record_below));
+    llvm_value any = L.BuildICmp(a->b, LLVM_NE, below, ws_jit_int(e, e->i32, 0), "");
+    if (a->high < 128) { /* two lines at most: look before the call */
+        llvm_value ends[] = {first, last}, hit = NULL;
+        for (int k = 0; k < 2; k++) {
+            llvm_value line = L.BuildLShr(a->b, ends[k], i64(a, 7), "");
+            line = L.BuildMul(a->b, L.BuildTrunc(a->b, line, e->i32, ""),
+                              ws_jit_int(e, e->i32, 0x9e3779b1u), "");
+            llvm_value h = L.BuildICmp(a->b, LLVM_ULT, line, below, "");
+            hit = hit ? L.BuildOr(a->b, hit, h, "") : h;
+        }
+        any = hit;
+    }
+    llvm_block yes = ws_jit_block(e), on = ws_jit_block(e);
+    L.BuildCondBr(a->b, any, yes, on);
+    ws_jit_begin(e, yes);
+    llvm_value args[] = {e->c, first, last, i64(a, a->store)};
+    ws_jit_call(e, (void (*)(void))ws_jit_note, args, 4);
+    L.BuildBr(a->b, on);
+    ws_jit_begin(e, on);
+}
+
+static void count_global(struct access *a, llvm_value first)
+{
+    struct ws_jit_emit *e = a->e;
+    if (a->u->x & WS_X_NOCOUNT)
+        return;
+    llvm_value last = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->high + a->bytes - 1), "");
+    llvm_value n = L.BuildSub(a->b, L.BuildLShr(a->b, last, i64(a, 5), ""),
+                              L.BuildLShr(a->b, first, i64(a, 5), ""), "");
+    ws_jit_bump(e, a->store ? WS_JIT_GLOBAL_STORES : WS_JIT_GLOBAL_LOADS, i64(a, 1));
+    ws_jit_bump(e, a->store ? WS_JIT_STORE_SECTORS : WS_JIT_LOAD_SECTORS,
+                L.BuildAdd(a->b, n, i64(a, 1), ""));
+    note(a, first, last);
+}
+
+/* Whether the access of all lanes from @first on is one that may be made; *ret_host: where. */
+static llvm_value check_map(struct access *a, llvm_value first, llvm_value *ret_host)
+{
+    struct ws_jit_emit *e = a->e;
+    size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
+    llvm_value off =
+        L.BuildSub(a->b, first, ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, va)), "");
+    llvm_value bytes = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
+    llvm_value room = L.BuildSub(a->b, bytes, off, "");
+    llvm_value ok = L.BuildICmp(a->b, LLVM_ULT, off, bytes, "");
+    llvm_value fits = L.BuildICmp(a->b, LLVM_UGE, room, i64(a, (uint64_t)a->high + a->bytes), "");
+    llvm_value odd = L.BuildAnd(a->b, first, i64(a, a->bytes - 1), "");
+    ok = L.BuildAnd(a->b, ok, fits, "");
+    ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, odd, i64(a, 0), ""), "");
+    if (a->store) {
+        llvm_value flags = ws_jit_field(e, e->i32, map + offsetof(struct ws_mapping, flags));
+        llvm_value only = L.BuildAnd(a->b, flags, ws_jit_int(e, e->i32, WS_MAP_READONLY), "");
+        ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, only, ws_jit_int(e, e->i32, 0), ""),
+                        "");
+    }
+    llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
+    *ret_host = L.BuildAdd(a->b, host, off, "");
+    return ok;
+}
+
+static bool emit_global(struct access *a)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_value first, together = NULL;
+    bool known = ws_jit_is_scalar(e, a->address);
+    if (known) {
+        set_shape(a, e->p->rows[a->address].apart);
+        first = ws_jit_scalar(e, a->address);
+        bool uniform = !a->store && a->high == 0 && a->low == 0;
+        if (a->group != LANES || (!uniform && a->high != (int64_t)(31 * a->bytes)))
+            return false;
+    } else {
+        consecutive(a);
+        llvm_value v = ws_jit_vector(e, a->address);
+        first = L.BuildExtractElement(a->b, v, ws_jit_int(e, e->i32, 0), "");
+        llvm_value want = L.BuildAdd(a->b, ws_jit_splat(e, first, LANES),
+                                     ws_jit_constants(e, e->i64, a->apart, LANES), "");
+        llvm_value same = L.BuildICmp(a->b, LLVM_EQ, v, want, "");
+        together = L.BuildICmp(a->b, LLVM_EQ, L.BuildBitCast(a->b, same, e->i32, ""),
+                               ws_jit_int(e, e->i32, ~UINT64_C(0)), "");
+    }
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
+    llvm_value host;
+    first = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->u->imm), "");
+    llvm_value ok = check_map(a, first, &host);
+    ok = together ? L.BuildAnd(a->b, ok, together, "") : ok;
+    L.BuildCondBr(a->b, ok, fast, other);
+    slow(a, other, join);
+    ws_jit_begin(e, fast);
+    count_global(a, first);
+    perform(a, host);
+    L.BuildBr(a->b, join);
+    ws_jit_begin(e, join);
+    return true;
+}
+
+/* ---- parameters ---- */
+static void emit_parameter(struct access *a)
+{
+    struct ws_jit_emit *e = a->e;
+    unsigned bytes = a->u->x >> WS_X_SIZE_SHIFT & 15;
+    uint32_t row = ws_jit_row_of(e->p, (uint32_t)a->u->d);
+    llvm_value at =
+        L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(params)), i64(a, (uint64_t)a->u->imm), "");
+    llvm_value v = ws_jit_load(e, ws_jit_int_type(e, bytes), at, 1);
+    ws_jit_set(e, row, ws_jit_is_scalar(e, row) ? v : ws_jit_splat(e, v, LANES));
+}
+
+bool ws_jit_emit_memory(struct ws_jit_emit *e)
+{
+    struct access a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k]};
+    uint16_t h = e->p->ops[e->k].h;
+    if (h == WS_H_ld_p) {
+        emit_parameter(&a);
+        return true;
+    }
+    if (e->v != WS_JIT_WHOLE || !ws_jit_unguarded(e->p, a.u) || !is_access(&a, h))
+        return false;
+    a.address = ws_jit_row_of(e->p, (uint32_t)a.u->a);
+    a.data = ws_jit_row_of(e->p, (uint32_t)a.u->d);
+    return a.shared ? emit_shared(&a) : emit_global(&a);
+}

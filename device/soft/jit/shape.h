@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/jit/shape.h - which rows have a known shape (plan.h). Private to the compiler. */
+#ifndef WS_DEVICE_SOFT_JIT_SHAPE_H
+#define WS_DEVICE_SOFT_JIT_SHAPE_H
+
+#include "device/soft/jit/plan.h"
+
+/* Sets shape and apart of all rows of @p. */
+void ws_jit_find_shapes(struct ws_jit_plan *p);
+/* Whether all lanes of a row of known shape hold the same. */
+bool ws_jit_uniform(const struct ws_jit_row *r);
+/* A widening of @u's first operand, by cvt, mul.wide or mad.wide, keeps its distances only where no
+ * lane's value wraps. Return: whether it must be asked at run time; *is_signed: how it widens. */
+bool ws_jit_may_wrap(const struct ws_jit_plan *p, uint32_t k, uint32_t *ret_row, bool *is_signed);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Kernels in the interpreter and compiled: the same memory, counts, faults and words. Skipped where
+ * LLVM's library is not installed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "device/soft/jit/jit.h"
+#include "device/soft/jit/llvm.h"
+#include "tests/unit/exec/fixture.h"
+
+#define HEAD                                                                                       \
+    ".version 8.0\n.target sm_80\n.address_size 64\n"                                              \
+    ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"                                         \
+    ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .f32 %f<16>; .reg .b64 %x<24>;\n"                    \
+    ".shared .align 16 .b8 sh[4096];\n"                                                            \
+    "ld.param.u64 %x0, [p]; cvta.to.global.u64 %x0, %x0; ld.param.u32 %r0, [n];\n"                 \
+    "mov.u32 %r1, %tid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %ctaid.x;\n"                          \
+    "mad.lo.s32 %r4, %r3, %r2, %r1; mul.wide.s32 %x1, %r4, 4; add.s64 %x2, %x0, %x1;\n"
+#define TAIL "ret;\n}\n"
+enum { BYTES = 1 << 16 };
+
+struct outcome {
+    uint8_t memory[BYTES];
+    struct ws_exec_work work;
+    enum ws_dev_error error;
+    char text[192];
+};
+
+static void run(const char *how, const char *body, const struct launch *l, uint32_t n,
+                struct outcome *ret)
+{
+    struct fix f;
+    char ptx[8192];
+    setenv("WS_SOFT_JIT", how, 1);
+    fix_init(&f);
+    f.unordered = true;
+    snprintf(ptx, sizeof(ptx), "%s%s%s", HEAD, body, TAIL);
+    fix_must_load(&f, ptx);
+    struct {
+        uint64_t va;
+        uint32_t n;
+    } params = {fix_alloc(&f, BYTES), n};
+    uint32_t *words = fix_host(&f, params.va);
+    for (uint32_t k = 0; k < BYTES / 4; k++)
+        words[k] = k * 2654435761u >> 7;
+    struct launch with = *l;
+    with.kernel = "k";
+    with.params = &params;
+    memset(ret, 0, sizeof(*ret));
+    fix_launch(&f, &with);
+    memcpy(ret->memory, words, BYTES);
+    ret->work = f.work;
+    ret->error = f.error;
+    snprintf(ret->text, sizeof(ret->text), "%s", f.text);
+    fix_deinit(&f);
+    unsetenv("WS_SOFT_JIT");
+}
+
+static void compare(const char *body, const struct launch *l, uint32_t n)
+{
+    if (!ws_llvm_open())
+        skip();
+    struct outcome *want = calloc(1, sizeof(*want)), *is = calloc(1, sizeof(*is));
+    struct ws_jit_totals before = ws_jit_totals();
+    assert_true(want && is);
+    run("never", body, l, n, want);
+    assert_int_equal(ws_jit_totals().n_compiled, before.n_compiled);
+    run("always", body, l, n, is);
+    assert_int_equal(ws_jit_totals().n_compiled, before.n_compiled + 1);
+    assert_int_equal(ws_jit_totals().n_refused, before.n_refused);
+    assert_int_equal(is->error, want->error);
+    assert_string_equal(is->text, want->text);
+    assert_memory_equal(is->memory, want->memory, BYTES);
+    assert_memory_equal(&is->work, &want->work, sizeof(is->work));
+    free(want);
+    free(is);
+}
+
+#define ROW(blocks, threads)                                                                       \
+    &(struct launch)                                                                               \
+    {                                                                                              \
+        .grid = {blocks, 1, 1}, .block = { threads, 1, 1 }                                         \
+    }
+
+static void test_consecutive_addresses(void **state)
+{
+    static const char body[] = "setp.ge.u32 %p0, %r4, %r0; @%p0 bra done;\n"
+                               "ld.global.f32 %f0, [%x2]; ld.global.f32 %f1, [%x2+8192];\n"
+                               "fma.rn.f32 %f2, %f0, 0f40000000, %f1;\n"
+                               "st.global.f32 [%x2+16384], %f2;\ndone:\n";
+    (void)state;
+    compare(body, ROW(8, 64), 500);
+    compare(body, ROW(5, 96), 1000);
+    compare(body, ROW(3, 40), 1000); /* a warp with eight lanes */
+}
+
+static void test_uniform_loop_and_tile(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r5, %tid.y; shl.b32 %r6, %r5, 6; shl.b32 %r7, %r1, 2; add.s32 %r8, %r6, %r7;\n"
+        "mov.u32 %r9, sh; add.s32 %r10, %r9, %r8; add.s32 %r11, %r9, %r6; add.s32 %r12, %r9, %r7;\n"
+        "mov.f32 %f0, 0f00000000; mov.u32 %r13, 0;\nagain:\n"
+        "cvt.rn.f32.u32 %f1, %r8; st.shared.f32 [%r10], %f1; st.shared.f32 [%r10+1024], %f1;\n"
+        "bar.sync 0;\n"
+        "ld.shared.f32 %f2, [%r11]; ld.shared.f32 %f3, [%r12+1024]; fma.rn.f32 %f0, %f2, %f3, "
+        "%f0;\n"
+        "ld.shared.f32 %f2, [%r11+4]; ld.shared.f32 %f3, [%r12+1088]; fma.rn.f32 %f0, %f2, %f3, "
+        "%f0;\n"
+        "bar.sync 0; add.s32 %r13, %r13, 1; setp.lt.u32 %p0, %r13, %r0; @%p0 bra again;\n"
+        "mad.lo.s32 %r14, %r5, 16, %r1; mad.lo.s32 %r14, %r3, 256, %r14;\n"
+        "mul.wide.u32 %x3, %r14, 4; add.s64 %x4, %x0, %x3; st.global.f32 [%x4], %f0;\n";
+    (void)state;
+    compare(body, &(struct launch){.grid = {4, 1, 1}, .block = {16, 16, 1}}, 40);
+}
+
+static void test_diverged_lanes(void **state)
+{
+    static const char body[] =
+        "add.s32 %r5, %r4, 1; mov.u32 %r6, 0;\nagain:\n"
+        "setp.eq.s32 %p0, %r5, 1; @%p0 bra done;\n"
+        "and.b32 %r7, %r5, 1; setp.eq.s32 %p1, %r7, 0; @%p1 bra even;\n"
+        "mad.lo.s32 %r5, %r5, 3, 1; xor.b32 %r6, %r6, %r5; bra next;\neven:\n"
+        "shr.u32 %r5, %r5, 1;\n@%p1 add.s32 %r6, %r6, 7;\nnext:\n"
+        "add.s32 %r6, %r6, 1; bra again;\ndone:\n"
+        "selp.b32 %r8, %r6, %r5, %p1; st.global.u32 [%x2], %r6; st.global.u32 [%x2+8192], %r8;\n";
+    (void)state;
+    compare(body, ROW(4, 128), 0);
+}
+
+/* The lanes' values wrap in the middle of a warp, where the code counts on distances. */
+static void test_wrapping_lanes(void **state)
+{
+    static const char body[] =
+        "add.s32 %r5, %r1, %r0; cvt.s64.s32 %x3, %r5; mul.wide.s32 %x4, %r5, 12;\n"
+        "cvt.u64.u32 %x5, %r5; mul.wide.u32 %x6, %r5, 12; add.s64 %x7, %x3, %x4;\n"
+        "add.s64 %x8, %x5, %x6; shl.b64 %x9, %x1, 2; add.s64 %x10, %x0, %x9;\n"
+        "st.global.v2.u64 [%x10], {%x7, %x8};\n";
+    (void)state;
+    compare(body, ROW(2, 64), 0x7fffffe0u + 9);
+    compare(body, ROW(2, 64), 0xffffffe0u + 9);
+    compare(body, ROW(2, 64), 1000);
+}
+
+static void test_warp_operations(void **state)
+{
+    static const char body[] =
+        "shfl.sync.bfly.b32 %r5|%p0, %r4, 5, 31, -1; shfl.sync.down.b32 %r6, %r5, 3, 31, -1;\n"
+        "and.b32 %r7, %r5, 2; setp.ne.u32 %p1, %r7, 0; vote.sync.ballot.b32 %r8, %p1, -1;\n"
+        "add.u32 %r9, %r6, %r8; atom.global.add.u32 %r10, [%x0+60000], %r7;\n"
+        "red.shared.add.u32 [sh], %r9; bar.sync 0; ld.shared.u32 %r11, [sh];\n"
+        "st.global.u32 [%x2], %r9; st.global.u32 [%x2+16384], %r11;\n";
+    (void)state;
+    compare(body, ROW(2, 96), 0);
+}
+
+static void test_faults(void **state)
+{
+    static const char beyond[] = "add.s64 %x2, %x2, 65336; st.global.u32 [%x2], %r4;\n";
+    static const char odd[] = "add.s64 %x2, %x2, 2; ld.global.u32 %r5, [%x2]; "
+                              "st.global.u32 [%x0], %r5;\n";
+    static const char shared[] = "shl.b32 %r5, %r1, 6; st.shared.u32 [%r5], %r1;\n";
+    static const char trapped[] = "setp.gt.u32 %p0, %r1, 40; @%p0 trap;\n";
+    (void)state;
+    compare(beyond, ROW(2, 64), 0);
+    compare(odd, ROW(1, 64), 0);
+    compare(shared, ROW(1, 128), 0);
+    compare(trapped, ROW(1, 64), 0);
+}
+
+static bool some_page_is_both(void)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[512];
+    bool both = false;
+    while (f && fgets(line, sizeof(line), f))
+        both |= strstr(line, " rwx") != NULL;
+    assert_non_null(f);
+    fclose(f);
+    return both;
+}
+
+static void test_no_page_is_writable_and_executable(void **state)
+{
+    struct outcome *o = calloc(1, sizeof(*o));
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    run("always", "st.global.u32 [%x2], %r4;\n", ROW(1, 32), 0, o);
+    assert_int_equal(o->error, WS_DEV_OK);
+    assert_false(some_page_is_both());
+    free(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_consecutive_addresses),
+        cmocka_unit_test(test_uniform_loop_and_tile),
+        cmocka_unit_test(test_diverged_lanes),
+        cmocka_unit_test(test_wrapping_lanes),
+        cmocka_unit_test(test_warp_operations),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_no_page_is_writable_and_executable),
+    };
+    return cmocka_run_group_tests_name("exec_jit", tests, NULL, NULL);
+}
