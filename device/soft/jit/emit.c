@@ -366,11 +366,109 @@ void ws_jit_call_handler(struct ws_jit_emit *e)
 }
 
 /* ---- control ---- */
+#define WARP(member)  offsetof(struct ws_warp, member)
+#define SPLIT(member) offsetof(struct ws_split, member)
+
+static llvm_value split_field(struct ws_jit_emit *e, llvm_value split, llvm_type t, size_t offset)
+{
+    return ws_jit_load(e, t, plus(e, split, offset), 1);
+}
+
+static void set_split_field(struct ws_jit_emit *e, llvm_value split, llvm_value v, size_t offset)
+{
+    ws_jit_store(e, v, plus(e, split, offset), 1);
+}
+
+/* As ws_exec_split(): without a call, rows stay in registers. There are some lanes. */
 static void split(struct ws_jit_emit *e, llvm_value lanes, const struct ws_seg *seg)
 {
-    llvm_value depth = L.BuildZExt(e->b, ws_jit_field(e, e->i32, CTX(depth)), e->i64, "");
-    llvm_value args[] = {e->c, L.BuildZExt(e->b, lanes, e->i64, ""), address(e, seg), depth};
-    ws_jit_call(e, (void (*)(void))ws_exec_split, args, 4);
+    llvm_value w = ws_jit_field(e, e->i64, CTX(w)), depth = ws_jit_field(e, e->i32, CTX(depth));
+    llvm_value n = ws_jit_load(e, e->i32, plus(e, w, WARP(n_splits)), 4);
+    llvm_value at = L.BuildMul(e->b, L.BuildZExt(e->b, n, e->i64, ""),
+                               ws_jit_int(e, e->i64, sizeof(struct ws_split)), "");
+    at = L.BuildAdd(e->b, plus(e, w, WARP(splits)), at, "");
+    llvm_value none = ws_jit_int(e, e->i64, 0);
+    for (size_t k = 0; k < sizeof(struct ws_split); k += 8)
+        set_split_field(e, at, none, k);
+    set_split_field(e, at, address(e, seg->first), SPLIT(u));
+    set_split_field(e, at, address(e, seg), SPLIT(enter));
+    set_split_field(e, at, lanes, SPLIT(mask));
+    set_split_field(e, at, depth, SPLIT(depth));
+    set_split_field(e, at, ws_jit_load(e, e->i32, plus(e, w, WARP(stamp)), 4), SPLIT(last_run));
+    ws_jit_store(e, L.BuildAdd(e->b, n, ws_jit_int(e, e->i32, 1), ""), plus(e, w, WARP(n_splits)),
+                 4);
+    llvm_value limit = ws_jit_field(e, e->i64, CTX(limit)), first = address(e, seg->first);
+    llvm_value lower = L.BuildICmp(e->b, LLVM_ULT, first, limit, "");
+    set_field(e, L.BuildSelect(e->b, lower, first, limit, ""), CTX(limit));
+}
+
+/* Goes to the whole version of the segment if all rows have the shapes that it counts on, else to
+ * @other. */
+static void try_whole(struct ws_jit_emit *e, uint32_t s, llvm_block other)
+{
+    const struct ws_jit_plan *p = e->p;
+    llvm_value differ = ws_jit_int(e, e->i32, 0);
+    llvm_block yes = ws_jit_block(e);
+    for (uint32_t r = 0; r < p->n_rows; r++) {
+        const struct ws_jit_row *row = row_at(e, r);
+        if (!ws_jit_has(p->live[s], r) || row->fill || row->shape != WS_SHAPE_KNOWN)
+            continue;
+        if (row->width == 0) { /* none or all */
+            llvm_value w = ws_jit_word(e, r), sign = ws_jit_int(e, e->i32, 31);
+            differ = L.BuildOr(e->b, differ,
+                               L.BuildXor(e->b, w, L.BuildAShr(e->b, w, sign, ""), ""), "");
+            continue;
+        }
+        llvm_value v = ws_jit_vector(e, r);
+        llvm_value first = L.BuildExtractElement(e->b, v, ws_jit_int(e, e->i32, 0), "");
+        llvm_value want = L.BuildAdd(e->b, ws_jit_splat(e, first, LANES),
+                                     ws_jit_constants(e, row_type(e, r), row->apart, LANES), "");
+        put(e, first, e->scalars[r]);
+        v = L.BuildBitCast(e->b, L.BuildICmp(e->b, LLVM_NE, v, want, ""), e->i32, "");
+        differ = L.BuildOr(e->b, differ, v, "");
+    }
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, differ, ws_jit_int(e, e->i32, 0), ""), yes,
+                  other);
+    ws_jit_begin(e, yes);
+    L.BuildBr(e->b, go(e, WS_JIT_WHOLE, &p->img->segs[s]));
+}
+
+/* The other lanes of the warp may stand where the segment begins: if they do, and are one split,
+ * they come along. Goes to @in with them, and to @out if it is otherwise. */
+static void meet(struct ws_jit_emit *e, uint32_t s, llvm_block in, llvm_block out)
+{
+    const struct ws_seg *seg = &e->p->img->segs[s];
+    llvm_value w = ws_jit_field(e, e->i64, CTX(w)), at = plus(e, w, WARP(splits));
+    llvm_value depth = ws_jit_field(e, e->i32, CTX(depth));
+    const struct {
+        llvm_value is, want;
+    } all[] = {
+        {ws_jit_load(e, e->i32, plus(e, w, WARP(n_splits)), 4), ws_jit_int(e, e->i32, 1)},
+        {split_field(e, at, e->i64, SPLIT(u)), address(e, seg->first)},
+        {split_field(e, at, e->i64, SPLIT(enter)), address(e, seg)},
+        {split_field(e, at, e->i32, SPLIT(depth)), depth},
+        {split_field(e, at, e->i8, SPLIT(state)), ws_jit_int(e, e->i8, WS_SPLIT_RUN)},
+        {split_field(e, at, e->i8, SPLIT(granted)), ws_jit_int(e, e->i8, 0)},
+    };
+    llvm_value ok = NULL;
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+        llvm_value same = L.BuildICmp(e->b, LLVM_EQ, all[k].is, all[k].want, "");
+        ok = ok ? L.BuildAnd(e->b, ok, same, "") : same;
+    }
+    llvm_block met = ws_jit_block(e), whole = ws_jit_block(e);
+    L.BuildCondBr(e->b, ok, met, out);
+    ws_jit_begin(e, met);
+    llvm_value lanes = L.BuildOr(e->b, active(e), split_field(e, at, e->i32, SPLIT(mask)), "");
+    llvm_value no_limit = ws_jit_int(e, e->i64, ~UINT64_C(0));
+    put(e, lanes, e->active);
+    set_field(e, lanes, CTX(active));
+    put(e, no_limit, e->limit);
+    set_field(e, no_limit, CTX(limit));
+    ws_jit_store(e, ws_jit_int(e, e->i32, 0), plus(e, w, WARP(n_splits)), 4);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, ~UINT64_C(0)), ""),
+                  whole, in);
+    ws_jit_begin(e, whole);
+    try_whole(e, s, in);
 }
 
 /* Lanes t go to one segment, the rest to another: the lower goes on. */
@@ -450,11 +548,18 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     llvm_block in = ws_jit_block(e), out = ws_jit_block(e);
     llvm_value left = get(e, e->i64, e->budget);
     llvm_value stop = L.BuildICmp(e->b, LLVM_SLE, left, ws_jit_int(e, e->i64, 0), "");
-    if (e->v == WS_JIT_MASKED)
-        stop = L.BuildOr(
-            e->b, stop,
-            L.BuildICmp(e->b, LLVM_UGE, address(e, seg->first), get(e, e->i64, e->limit), ""), "");
-    L.BuildCondBr(e->b, stop, out, in);
+    if (e->v == WS_JIT_MASKED) {
+        llvm_block more = ws_jit_block(e), others = ws_jit_block(e);
+        L.BuildCondBr(e->b, stop, out, more);
+        ws_jit_begin(e, more);
+        llvm_value limit = get(e, e->i64, e->limit);
+        L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_UGE, address(e, seg->first), limit, ""), others,
+                      in);
+        ws_jit_begin(e, others);
+        meet(e, s, in, out);
+    } else {
+        L.BuildCondBr(e->b, stop, out, in);
+    }
     ws_jit_begin(e, out);
     give_back(e, e->p->live[s], e->p->dirty[s]);
     leave(e, WS_STOP_RESCHED, seg->first, seg);
@@ -531,31 +636,38 @@ static void emit_from(struct ws_jit_emit *e, uint32_t s)
     }
 }
 
-/* Segments are emitted when something goes to them, until nothing new is asked for. */
-static void emit_version(struct ws_jit_emit *e, enum ws_jit_version v)
+static bool is_missing(llvm_block b)
+{
+    return b && !L.GetBasicBlockTerminator(b);
+}
+
+/* Emits what something goes to. Return: whether there was anything. */
+static bool emit_missing(struct ws_jit_emit *e, uint32_t s)
 {
     const struct ws_exec_image *img = e->p->img;
-    bool *done = calloc(img->n_segs * (size_t)2, 1), more = done != NULL;
+    uint32_t first = (uint32_t)(img->segs[s].first - img->uops);
+    bool enter = is_missing(e->go[s][e->v]);
+    if (enter) {
+        ws_jit_begin(e, e->go[s][e->v]);
+        emit_go(e, s);
+    }
+    bool body = first < img->n_uops && is_missing(e->at[first][e->v]);
+    if (body) {
+        ws_jit_begin(e, e->at[first][e->v]);
+        emit_from(e, s);
+    }
+    return enter || body;
+}
+
+static void emit_version(struct ws_jit_emit *e, enum ws_jit_version v)
+{
+    bool more = true;
     e->v = v;
     while (more) {
         more = false;
-        for (uint32_t s = 0; s < img->n_segs; s++) {
-            if (img->segs[s].first >= img->uops + img->n_uops)
-                continue;
-            llvm_block body = e->at[img->segs[s].first - img->uops][v];
-            if (e->go[s][v] && !done[2 * s]) {
-                more = done[2 * s] = true;
-                ws_jit_begin(e, e->go[s][v]);
-                emit_go(e, s);
-            }
-            if (body && !done[2 * s + 1] && !L.GetBasicBlockTerminator(body)) {
-                more = done[2 * s + 1] = true;
-                ws_jit_begin(e, body);
-                emit_from(e, s);
-            }
-        }
+        for (uint32_t s = 0; s < e->p->img->n_segs; s++)
+            more |= emit_missing(e, s);
     }
-    free(done);
 }
 
 /* ---- entries, and the end ---- */
@@ -701,8 +813,9 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             e->flush[v] = ws_jit_block(e);
         emit_entries(e, prologue);
-        for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            emit_version(e, v);
+        emit_version(e, WS_JIT_WHOLE);
+        emit_version(e, WS_JIT_MASKED);
+        emit_version(e, WS_JIT_WHOLE); /* segments that only the masked one goes to */
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             emit_flush(e, v);
     }

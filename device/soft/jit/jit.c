@@ -79,27 +79,32 @@ void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t 
 }
 
 /* ---- running ---- */
-static int64_t lane_value(const uint8_t *row, int i, uint8_t width)
-{
-    uint64_t v = 0;
-    memcpy(&v, row + i * width, width);
-    return (int64_t)v;
-}
-
+/* Loops that the compiler makes vectors of: this is asked at every entry of a whole warp. */
+#define HOLDS(T)                                                                                   \
+    {                                                                                              \
+        const T *v = (const T *)(const void *)row;                                                 \
+        T differ = 0;                                                                              \
+        for (int i = 0; i < LANES; i++)                                                            \
+            differ |= v[i] ^ (T)(v[0] + (T)k->apart[i]);                                           \
+        return differ == 0;                                                                        \
+    }
 static bool holds(const struct ws_core_ctx *c, const struct claim *k)
 {
     const uint8_t *row = c->regs + k->off;
-    if (k->width == 0) {
-        uint32_t word;
-        memcpy(&word, row, sizeof(word));
+    switch (k->width) {
+    case 1:
+        HOLDS(uint8_t)
+    case 2:
+        HOLDS(uint16_t)
+    case 4:
+        HOLDS(uint32_t)
+    case 8:
+        HOLDS(uint64_t)
+    default: {
+        uint32_t word = *(const uint32_t *)(const void *)row;
         return word == 0 || word == ~0u;
     }
-    uint64_t first = (uint64_t)lane_value(row, 0, k->width);
-    uint64_t bits = k->width == 8 ? ~UINT64_C(0) : (UINT64_C(1) << (8 * k->width)) - 1;
-    for (int i = 1; i < LANES; i++)
-        if (((uint64_t)lane_value(row, i, k->width) ^ (first + (uint64_t)k->apart[i])) & bits)
-            return false;
-    return true;
+    }
 }
 
 static bool all_hold(const struct ws_core_ctx *c, const struct claim *k)
