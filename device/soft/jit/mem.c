@@ -247,6 +247,20 @@ static bool emit_shared(struct access *a)
 }
 
 /* ---- global memory ---- */
+/* Whether the lanes touch all bytes from the first lane's on to the highest's: then sectors and
+ * lines follow from where these are. */
+static bool is_gapless(const struct access *a)
+{
+    for (int64_t at = 0; at < a->high; at += a->bytes) {
+        bool touched = false;
+        for (unsigned i = 0; i < LANES; i++)
+            touched |= a->apart[i] == at;
+        if (!touched)
+            return false;
+    }
+    return true;
+}
+
 /* Records the lines of the sample that the access touches. */
 static void note(struct access *a, llvm_value first, llvm_value last)
 {
@@ -320,8 +334,7 @@ static bool emit_global(struct access *a)
     if (known) {
         set_shape(a, e->p->rows[a->address].apart);
         first = ws_jit_scalar(e, a->address);
-        bool uniform = !a->store && a->high == 0 && a->low == 0;
-        if (a->group != LANES || (!uniform && a->high != (int64_t)(31 * a->bytes)))
+        if (!a->group || a->low < 0 || !is_gapless(a))
             return false;
     } else {
         consecutive(a);

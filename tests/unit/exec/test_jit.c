@@ -114,6 +114,9 @@ static void test_uniform_loop_and_tile(void **state)
         "%f0;\n"
         "bar.sync 0; add.s32 %r13, %r13, 1; setp.lt.u32 %p0, %r13, %r0; @%p0 bra again;\n"
         "mad.lo.s32 %r14, %r5, 16, %r1; mad.lo.s32 %r14, %r3, 256, %r14;\n"
+        "cvt.u64.u32 %x5, %r7; add.s64 %x6, %x0, %x5; ld.global.f32 %f5, [%x6+4096];\n"
+        "cvt.rn.f32.u32 %f5, %r7; add.f32 %f0, %f0, %f5; ld.global.u32 %r15, [%x6+8];\n"
+        "st.global.u32 [%x6+32768], %r15;\n"
         "mul.wide.u32 %x3, %r14, 4; add.s64 %x4, %x0, %x3; st.global.f32 [%x4], %f0;\n";
     (void)state;
     compare(body, &(struct launch){.grid = {4, 1, 1}, .block = {16, 16, 1}}, 40);
