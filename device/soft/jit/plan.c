@@ -416,6 +416,18 @@ static int describe_all(struct ws_jit_plan *p, const struct ws_code *code)
     return 0;
 }
 
+/* What LLVM takes grows with the places at which rows come from memory and meet. */
+static bool is_costly(struct ws_jit_plan *p)
+{
+    uint64_t rows = 0;
+    for (uint32_t w = 0; w < p->n_words; w++)
+        rows += (uint64_t)__builtin_popcountll(p->ever_live[w]);
+    if (rows * p->img->n_segs <= WS_JIT_MAX_MEETINGS)
+        return false;
+    snprintf(p->why, sizeof(p->why), "%llu meetings", (unsigned long long)rows * p->img->n_segs);
+    return true;
+}
+
 int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
                      const struct ws_exec_image *img, const uint32_t block[3])
 {
@@ -432,6 +444,8 @@ int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
     int r = describe_all(p, code);
     if (r == 0)
         r = find_flow(p);
+    if (r == 0 && is_costly(p))
+        return 1;
     if (r == 0)
         ws_jit_find_shapes(p);
     return r;

@@ -11,7 +11,12 @@
 #include "base/alloc.h"
 #include "device/soft/exec/priv.h"
 
-enum { WS_JIT_MAX_ROWS = 4096, WS_JIT_MAX_UOPS = 2000, WS_JIT_MAX_TOUCHES = 12 };
+enum {
+    WS_JIT_MAX_MEETINGS = 1000,
+    WS_JIT_MAX_ROWS = 4096,
+    WS_JIT_MAX_UOPS = 2000,
+    WS_JIT_MAX_TOUCHES = 12
+};
 enum ws_jit_shape { WS_SHAPE_NONE /* no value seen yet */, WS_SHAPE_KNOWN, WS_SHAPE_ANY };
 
 struct ws_jit_row {

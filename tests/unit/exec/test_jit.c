@@ -168,11 +168,16 @@ static void test_faults(void **state)
     static const char odd[] = "add.s64 %x2, %x2, 2; ld.global.u32 %r5, [%x2]; "
                               "st.global.u32 [%x0], %r5;\n";
     static const char shared[] = "shl.b32 %r5, %r1, 6; st.shared.u32 [%r5], %r1;\n";
+    static const char behind[] = "shl.b32 %r5, %r1, 2; st.shared.u32 [%r5+3904], %r1;\n";
+    static const char before[] = "shl.b32 %r5, %r1, 2; ld.shared.u32 %r6, [%r5+-8];\n"
+                                 "st.global.u32 [%x2], %r6;\n";
     static const char trapped[] = "setp.gt.u32 %p0, %r1, 40; @%p0 trap;\n";
     (void)state;
     compare(beyond, ROW(2, 64), 0);
     compare(odd, ROW(1, 64), 0);
     compare(shared, ROW(1, 128), 0);
+    compare(behind, ROW(1, 64), 0);
+    compare(before, ROW(1, 64), 0);
     compare(trapped, ROW(1, 64), 0);
 }
 
