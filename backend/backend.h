@@ -50,6 +50,7 @@
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/meters.h"
 #include "backend/scheduling/stuck.h"
+#include "backend/steps/steps.h"
 #include "backend/wire/handoff.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -71,7 +72,8 @@ struct ws_client {
     bool dropped, freeing;   /* freeing: part of it is freed already */
     struct ws_limits limits; /* as it was told: those of the configuration when it came */
     struct ws_client_who who;
-    struct ws_task work; /* which task it is */
+    struct ws_task work;  /* which task it is */
+    struct ws_step *step; /* of a batch scheduler; NULL: none */
     struct ws_client_stats stats;
     struct ws_energy energy;
     struct ws_client_errors errors;
@@ -127,6 +129,7 @@ struct ws_server {
     struct ws_loads loads;
     struct ws_learn *learn; /* NULL: off */
     struct ws_server_clients clients;
+    struct ws_steps steps;
     struct ws_accounts *accounts;
     uint64_t system_pool[_WS_RESOURCE_N]; /* of those that the configuration leaves open */
     struct ws_server_messages messages;

@@ -52,6 +52,8 @@ backend_libbackend_a_SOURCES = \
 	backend/client/share.c \
 	backend/client/sms.c \
 	backend/client/sms.h \
+	backend/client/step.c \
+	backend/client/step.h \
 	backend/client/stream.c \
 	backend/client/stream.h \
 	backend/client/submit.h \
@@ -92,6 +94,8 @@ backend_libbackend_a_SOURCES = \
 	backend/learn/learn_private.h \
 	backend/learn/learn_store.c \
 	backend/process/activation.c \
+	backend/process/announce.c \
+	backend/process/announce.h \
 	backend/process/activation.h \
 	backend/process/clients.c \
 	backend/process/clients.h \
@@ -178,6 +182,8 @@ backend_libbackend_a_SOURCES = \
 	backend/scheduling/spans.h \
 	backend/scheduling/stuck.c \
 	backend/scheduling/stuck.h \
+	backend/steps/steps.c \
+	backend/steps/steps.h \
 	backend/wire/accept.c \
 	backend/wire/accept.h \
 	backend/wire/commands.c \
@@ -217,4 +223,4 @@ noinst_PROGRAMS += backend/config_doc
 backend_config_doc_SOURCES = backend/process/config_doc.c backend/process/config_keys.def backend/process/config_words.def
 backend_config_doc_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
 EXTRA_DIST += backend/README.md backend/accounts/README.md backend/client/README.md backend/code/README.md backend/config/README.md \
-	backend/learn/README.md tools/circles.py backend/process/README.md backend/scheduling/README.md backend/wire/README.md
+	backend/learn/README.md tools/circles.py backend/process/README.md backend/scheduling/README.md backend/steps/README.md backend/wire/README.md

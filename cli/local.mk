@@ -24,7 +24,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def \
 	cli/report/html.c cli/report/markup.c cli/report/read.c cli/report/report.h cli/report/timeline.c \
 	cli/verbs/check.c cli/verbs/coverage.c cli/verbs/doctor.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c cli/verbs/profile.c cli/verbs/profiles.h \
 	cli/verbs/profiles.c cli/verbs/report.c cli/verbs/run.c cli/verbs/smi.h cli/verbs/smi.c cli/verbs/smi_figures.c cli/verbs/smi_query.c cli/verbs/status.h cli/verbs/status.c \
-	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/top.c cli/verbs/top_history.h cli/verbs/top_history.c cli/verbs/trace.c
+	cli/verbs/status_json.c cli/verbs/status_text.c cli/verbs/step.c cli/verbs/top.c cli/verbs/top_history.h cli/verbs/top_history.c cli/verbs/trace.c
 CLI_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(JSON_C_CFLAGS) \
 	-DSBINDIR='"$(sbindir)"' -DWSLIBDIR='"$(wslibdir)"' -DBINDIR='"$(bindir)"' -DSYSCONFDIR='"$(sysconfdir)"'
 cli_wattshare_CPPFLAGS = $(CLI_CPPFLAGS)

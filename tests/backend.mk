@@ -38,6 +38,10 @@ tests_unit_backend_test_gate_SOURCES = tests/unit/backend/test_gate.c
 tests_unit_backend_test_gate_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_gate
 
+check_PROGRAMS += tests/unit/backend/test_steps
+tests_unit_backend_test_steps_SOURCES = tests/unit/backend/test_steps.c
+tests_unit_backend_test_steps_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_steps
 check_PROGRAMS += tests/unit/backend/test_accounts
 tests_unit_backend_test_accounts_SOURCES = tests/unit/backend/test_accounts.c
 tests_unit_backend_test_accounts_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)

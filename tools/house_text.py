@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 
-ROOMS = ("base", "protocol", "ptx", "models", "policy", "templates", "device", "backend", "frontend", "cli", "papers")
+ROOMS = ("base", "protocol", "ptx", "models", "policy", "templates", "device", "backend", "frontend", "cli", "papers", "slurm")
 C_SUFFIXES = (".c", ".h", ".inc", ".def")
 PROSE_COLUMNS = 100
 RUN_LINES = 6  # equal lines in a row that count as repeated

@@ -20,9 +20,10 @@ static uint32_t emptiest(const struct ws_server *s)
     return best;
 }
 
-static uint32_t daemon_order(const struct ws_server *s, uint32_t order[WS_MAX_DEVICES])
+static uint32_t daemon_order(const struct ws_server *s, bool fixed, uint32_t order[WS_MAX_DEVICES])
 {
-    uint32_t n = 0, first = s->config->placement == WS_PLACE_SPREAD ? emptiest(s) : 0;
+    bool spread = !fixed && s->config->placement == WS_PLACE_SPREAD;
+    uint32_t n = 0, first = spread ? emptiest(s) : 0;
     if (s->n_visible)
         order[n++] = first;
     for (uint32_t i = 0; i < s->n_visible; i++)
@@ -62,10 +63,10 @@ static int named(const struct ws_server *s, const char *word, const uint32_t *al
     return -1;
 }
 
-uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h,
+uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h, bool fixed,
                        uint32_t order[WS_MAX_DEVICES])
 {
-    uint32_t all[WS_MAX_DEVICES], n_all = daemon_order(s, all), n = 0;
+    uint32_t all[WS_MAX_DEVICES], n_all = daemon_order(s, fixed, all), n = 0;
     if (!h->has_visible_devices) {
         memcpy(order, all, n_all * sizeof(*all));
         return n_all;

@@ -123,3 +123,28 @@ void ws_identity_read(int fd, uint32_t pid, uint32_t uid, struct ws_identity *re
         ret->exe[0] = ret->cgroups[0] = 0;
     close(pidfd);
 }
+
+/* 0: the process is gone. */
+static uint32_t parent_of(uint32_t pid)
+{
+    char text[512];
+    unsigned parent;
+    if (!read_text(pid, "stat", text, sizeof(text)))
+        return 0;
+    const char *at = strrchr(text, ')'); /* the name before it may have any character */
+    return at && sscanf(at, ") %*c %u", &parent) == 1 ? parent : 0;
+}
+
+uint32_t ws_identity_line(int fd, uint32_t pid, uint32_t uid, uint32_t *ret, uint32_t max)
+{
+    uint32_t n = 0;
+    int pidfd = process_open(fd, pid, uid);
+    if (pidfd < 0)
+        return 0;
+    for (uint32_t p = pid; p && n < max; p = parent_of(p))
+        ret[n++] = p;
+    if (!is_alive(pidfd))
+        n = 0;
+    close(pidfd);
+    return n;
+}

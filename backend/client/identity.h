@@ -20,5 +20,8 @@ struct ws_identity {
  * CAP_SYS_PTRACE), and if it is the same file here: a program in a mount namespace of its own can
  * give its file any path. The control group is told to everybody. */
 void ws_identity_read(int fd, uint32_t pid, uint32_t uid, struct ws_identity *ret);
+/* The process's own number, its parent's, and so on up, at most @max; the process is made sure of
+ * as above. Return: how many; 0: the process is gone, or another one. */
+uint32_t ws_identity_line(int fd, uint32_t pid, uint32_t uid, uint32_t *ret, uint32_t max);
 
 #endif

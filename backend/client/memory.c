@@ -206,14 +206,15 @@ void ws_memory_info(struct ws_context *x, uint64_t *ret_free, uint64_t *ret_tota
     struct ws_client *c = x->client;
     struct ws_device_telemetry t;
     uint64_t quota = ws_memory_quota(c);
+    if (c->step && c->step->batch->may.memory_bytes)
+        quota = quota ? WS_MIN(quota, c->step->batch->may.memory_bytes)
+                      : c->step->batch->may.memory_bytes;
     ws_device_telemetry(x->gpu->device, &t);
     *ret_total = x->gpu->device->spec.memory_bytes;
     *ret_free = *ret_total > t.memory_used_bytes ? *ret_total - t.memory_used_bytes : 0;
-    if (quota) {
+    if (quota)
         *ret_total = WS_MIN(*ret_total, quota);
-        *ret_free =
-            WS_MIN(*ret_free, quota > c->stats.memory_bytes ? quota - c->stats.memory_bytes : 0);
-    }
+    *ret_free = WS_MIN(*ret_free, ws_memory_left(c));
     *ret_free = WS_MIN(*ret_free, ws_user_memory_left(c));
 }
 

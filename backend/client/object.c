@@ -9,6 +9,7 @@
  * exceed a quota: only making memory is refused. */
 #include "backend/backend.h"
 #include "backend/client/object.h"
+#include "backend/client/step.h"
 #include "backend/client/user.h"
 
 #include <string.h>
@@ -45,11 +46,38 @@ uint64_t ws_memory_quota(const struct ws_client *c)
                                 : c->server->config->limits.memory_quota_bytes;
 }
 
+uint64_t ws_memory_left(const struct ws_client *c)
+{
+    uint64_t quota = ws_memory_quota(c), used = c->stats.memory_bytes,
+             left = !quota         ? UINT64_MAX
+                    : quota > used ? quota - used
+                                   : 0,
+             allotted = c->step ? c->step->batch->may.memory_bytes : 0;
+    if (!allotted)
+        return left;
+    used = ws_step_memory_used(c);
+    return WS_MIN(left, allotted > used ? allotted - used : 0);
+}
+
+static void tell_step_refused(struct ws_client *c, uint64_t bytes)
+{
+    char text[48];
+    ws_log(WS_WARN,
+           "memory: refused client=%u pid=%u step=%s bytes=%llu left=%llu: more than the memory "
+           "that was allotted to its batch job",
+           c->id, c->who.pid, ws_step_text(c->step, text, sizeof(text)), (unsigned long long)bytes,
+           (unsigned long long)ws_memory_left(c));
+}
+
 Ws__Error ws_memory_take(struct ws_client *c, uint64_t bytes)
 {
     uint64_t quota = ws_memory_quota(c);
-    if (quota && (bytes > quota || c->stats.memory_bytes > quota - bytes)) {
-        if (ws_client_may_tell(c, _WS_RESOURCE_N))
+    if (bytes > ws_memory_left(c)) {
+        bool tell = ws_client_may_tell(c, _WS_RESOURCE_N),
+             of_step = !quota || bytes <= quota - WS_MIN(c->stats.memory_bytes, quota);
+        if (tell && of_step)
+            tell_step_refused(c, bytes);
+        else if (tell)
             ws_log(WS_WARN,
                    "memory: refused client=%u pid=%u task=%s bytes=%llu used=%llu: more than its "
                    "memory_quota_bytes = %llu",

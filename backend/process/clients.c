@@ -22,6 +22,7 @@
 #include "backend/scheduling/recognise.h"
 #include "backend/client/gpus.h"
 #include "backend/client/sms.h"
+#include "backend/client/step.h"
 #include "backend/client/user.h"
 #include "backend/process/messages.h"
 #include "backend/process/status.h"
@@ -324,6 +325,12 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     struct ws_newcomer who;
     ws_energy_settle(s); /* until now it was the others' */
     meet(s, msg, h, &who);
+    if (!who.step && s->config->only_steps && !ws_is_trusted(who.uid)) {
+        refuse(s, msg->peer, WS__ERROR__DENIED,
+               "this daemon serves the jobs of a batch scheduler only (only_steps = yes): start "
+               "the program in one, with srun --wattshare");
+        return;
+    }
     struct ws_account *user = ws_user_enter(s, who.uid, text, sizeof(text));
     if (!user && end_lost(s))
         user = ws_user_enter(s, who.uid, text, sizeof(text));
@@ -331,8 +338,10 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
         refuse(s, msg->peer, WS__ERROR__LIMIT_EXCEEDED, text);
         return;
     }
-    uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, order);
+    uint32_t order[WS_MAX_DEVICES], n = ws_gpus_order(s, h, who.step != NULL, order);
     n = ws_task_gpus(s, &who.work, order, n);
+    if (who.step)
+        n = ws_step_gpus(s, who.step, order, n);
     c = client_new(s, msg->peer, user, order, n);
     if (!c) {
         refuse(s, msg->peer, WS__ERROR__INTERNAL, "the daemon is out of memory");
@@ -347,6 +356,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->work = who.work;
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->who.work_known = who.work_known;
+    c->step = who.step;
+    if (c->step)
+        ws_step_enter(c->step);
     c->who.sm_limit = h->sms;
     c->jobs.gated = h->gate;
     if (c->jobs.gated && !s->gated.n++)

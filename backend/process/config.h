@@ -46,6 +46,9 @@ struct ws_config {
     struct ws_rewrite_choice rewrite;
     bool unfenced; /* isolation = none */
     bool gpu_worker, learn, fused_leader, strict_bounds, follows;
+    bool only_steps;
+    uint32_t shard_sms, step_priority;
+    uint64_t shard_memory_bytes;
     uint32_t time_scale, n_workers, n_loaders, n_slots;
     uint32_t check; /* mask of enum ws_inspect_tool */
     uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s,

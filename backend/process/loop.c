@@ -30,7 +30,7 @@
 #include "base/timeout.h"
 #include "protocol/handoff.h"
 
-enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, POLL_PROBE, N_POLL };
+enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, POLL_PROBE, POLL_STEPS, N_POLL };
 #define PROBE_RETRY_NS (100 * WS_NS_PER_MS)
 
 struct endpoint {
@@ -328,6 +328,7 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             metrics_ms = ws_metrics_timeout_ms(l->metrics);
         p[POLL_METRICS].fd = ws_metrics_fd(l->metrics);
         p[POLL_PROBE] = (struct pollfd){.fd = ws_probe_fd(&l->probe), .events = POLLIN};
+        p[POLL_STEPS] = (struct pollfd){.fd = ws_server_steps_fd(l->server), .events = POLLIN};
         int n = poll(p, N_POLL,
                      ws_timeout_sooner(ws_timeout_sooner(timeout, metrics_ms),
                                        ws_timeout_sooner(door_ms, side_ms)));
@@ -344,6 +345,8 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
             ws_door_turn(l->door);
         if (p[POLL_SIDE].revents || !side_ms)
             ws_server_handoff_turn(l->server);
+        if (p[POLL_STEPS].revents)
+            ws_server_steps_turn(l->server);
         if (p[POLL_METRICS].revents || (!metrics_ms && p[POLL_METRICS].fd >= 0))
             ws_metrics_turn(l->metrics, l->server);
         watch(l);

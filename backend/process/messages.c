@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/process/announce.h"
 #include "backend/process/clients.h"
 #include "backend/process/control.h"
 #include "backend/process/server.h"
@@ -59,6 +60,8 @@ static void answer(struct ws_server *s, const struct ws_message *msg,
     }
     if (WS_UNLIKELY(m->has_explain))
         ws_control_explain(s, msg, m->explain);
+    if (WS_UNLIKELY(m->has_step))
+        ws_announce_step(s, msg, m->step);
     if (m->has_trace)
         ws_tracing_reply(s, msg, ws_decode_trace(m->trace, &s->arena));
     if (m->has_hello) {

@@ -18,6 +18,7 @@
 #include "backend/client/module.h"
 #include "backend/client/object.h"
 #include "backend/client/relaunch.h"
+#include "backend/client/step.h"
 #include "backend/client/user.h"
 #include "backend/client/upload.h"
 #include "backend/code/loader.h"
@@ -105,6 +106,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_list_init(&s->clients.dying);
     ws_list_init(&s->clients.leaving);
     ws_list_init(&s->uploads);
+    ws_steps_init(&s->steps);
     ws_messages_init(s);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
@@ -202,6 +204,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
     ws_cache_deinit(&s->cache);
     ws_task_sums_free(s);
     ws_accounts_free(s->accounts);
+    ws_steps_deinit(&s->steps);
     ws_tracing_free(s);
     ws_va_pool_deinit(&s->memory.va_pool);
     ws_va_pool_deinit(&s->memory.host_va_pool);
@@ -306,6 +309,16 @@ int ws_server_turn(struct ws_server *s)
     return more ? 0
                 : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
                                     ws_timeout_sooner(log_ms, trace_ms));
+}
+
+int ws_server_steps_fd(const struct ws_server *s)
+{
+    return s->steps.epoll_fd;
+}
+
+void ws_server_steps_turn(struct ws_server *s)
+{
+    ws_steps_turn(s);
 }
 
 int ws_server_wake_fd(const struct ws_server *s)

@@ -38,6 +38,9 @@ bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer);
 int ws_server_turn(struct ws_server *s);
 /* Readable when a device has finished work. */
 int ws_server_wake_fd(const struct ws_server *s);
+/* Readable when a step of a batch scheduler has ended; -1: there was none yet. */
+int ws_server_steps_fd(const struct ws_server *s);
+void ws_server_steps_turn(struct ws_server *s);
 /* The connection is gone and all its messages were handled: the client that spoke there, if one
  * did, is dropped once what lies in its ring is handled. Return: one did. */
 bool ws_server_disconnected(struct ws_server *s, const struct ws_peer *peer);

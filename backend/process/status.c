@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/client/step.h"
 #include "backend/client/user.h"
 #include "backend/client/viewer.h"
 #include "backend/learn/learn.h"
@@ -194,6 +195,14 @@ static void work_status(struct ws_server *s, Ws__ClientStatus *o, struct ws_task
     o->sms = sms;
 }
 
+/* Out of memory: "". */
+static char *step_text(struct ws_server *s, const struct ws_client *c)
+{
+    enum { BYTES = 48 };
+    char *text = c->step ? ws_arena_alloc(&s->arena, BYTES) : NULL;
+    return text ? (char *)ws_step_text(c->step, text, BYTES) : (char *)"";
+}
+
 static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, uint64_t now)
 {
     struct ws_energy_sum e = ws_energy_of_client(c);
@@ -205,6 +214,7 @@ static Ws__ClientStatus *live_status(struct ws_server *s, struct ws_client *c, u
     o->uid = c->who.uid;
     o->exe = c->who.exe;
     o->task = c->who.task;
+    o->step = step_text(s, c);
     work_status(s, o, &c->work);
     o->connected = true;
     o->gate = ws_gated_state(c);
@@ -226,6 +236,7 @@ static Ws__ClientStatus *ended_status(struct ws_server *s, struct ws_ended *e, u
     o->uid = e->uid;
     o->exe = e->exe;
     o->task = e->task;
+    o->step = e->step;
     work_status(s, o, &e->work);
     o->gate = e->gated ? WS__CLIENT_STATUS__GATE__GATE_IDLE : WS__CLIENT_STATUS__GATE__NOT_GATED;
     o->error = e->error;
@@ -405,6 +416,7 @@ void ws_status_forget(struct ws_client *c)
             s->stats.ended[i].energy = ws_energy_of_client(c);
     if (c->id)
         ws_task_sums_ended(c);
+    ws_step_forget(c);
     ws_energy_forget(c);
 }
 
@@ -421,6 +433,8 @@ void ws_status_ended(struct ws_client *c)
     e->error = c->errors.sticky ? c->errors.sticky : c->errors.async;
     snprintf(e->exe, sizeof(e->exe), "%s", c->who.exe);
     snprintf(e->task, sizeof(e->task), "%s", c->who.task);
+    if (c->step)
+        ws_step_text(c->step, e->step, sizeof(e->step));
     e->work = c->work;
     e->gated = c->jobs.gated;
     e->energy = ws_energy_of_client(c);

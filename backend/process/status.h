@@ -14,7 +14,7 @@ struct ws_task_sum;
 
 struct ws_ended { /* a client that is gone, for the status */
     uint32_t id, pid, uid;
-    char exe[256], task[64], error_text[256];
+    char exe[256], task[64], step[48], error_text[256];
     struct ws_task work;
     struct ws_energy_sum energy;
     bool gated;

@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "backend/client/identity.h"
 #include "backend/client/sms.h"
+#include "backend/client/step.h"
 #include "backend/client/user.h"
 
 #include <stdio.h>
@@ -55,8 +56,7 @@ static size_t env_of(const Ws__Hello *h, const char **ret)
     return n;
 }
 
-/* Whether this user could change the configuration as well. */
-static bool is_trusted(uint32_t uid)
+bool ws_is_trusted(uint32_t uid)
 {
     return uid == 0 || uid == geteuid();
 }
@@ -83,13 +83,16 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     struct ws_identity id = {.exe = ""};
     const char *env[MAX_ENV];
     struct ws_task_doubt doubt;
-    if (n->has_cred)
+    n->step = NULL;
+    if (n->has_cred) {
         ws_identity_read(n->fd, n->pid, n->uid, &id);
+        n->step = ws_step_of_program(s, n->fd, n->pid, n->uid);
+    }
     n->exe_known = id.exe[0];
     if (n->exe_known)
         memcpy(n->exe, id.exe, sizeof(n->exe));
     struct ws_task_who who = {.name = n->name,
-                              .trusted = is_trusted(n->uid),
+                              .trusted = ws_is_trusted(n->uid),
                               .exe = n->exe,
                               .exe_known = n->exe_known,
                               .cgroups = id.cgroups,
@@ -98,6 +101,8 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
                               .env = env,
                               .n_env = env_of(h, env)};
     n->work_known = ws_task_recognise(&s->config->tasks, &who, &n->work, &doubt) != NULL;
+    if (n->step)
+        ws_step_apply(n->step, &n->work);
     if (doubt.refused)
         ws_log(
             WS_WARN,
@@ -118,7 +123,7 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         ws_identity_read(info.fd, c->who.pid, c->who.uid, &id);
     }
     struct ws_task_who who = {.name = name,
-                              .trusted = is_trusted(c->who.uid),
+                              .trusted = ws_is_trusted(c->who.uid),
                               .exe = id.exe[0] ? id.exe : c->who.exe,
                               .exe_known = id.exe[0],
                               .cgroups = id.cgroups,
@@ -158,6 +163,8 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
     if (c->jobs.task)
         ws_gpu_task_free(c->server->dispatch, c->jobs.task); /* made anew with its next work */
     c->work = task;
+    if (c->step)
+        ws_step_apply(c->step, &c->work);
     c->work.weight *= ws_user_share(c) / (double)WS_SHARE_DEFAULT;
     c->who.work_known = true;
     c->jobs.own.has_base = c->jobs.own.has_release = false; /* other periods */

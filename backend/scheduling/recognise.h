@@ -12,6 +12,7 @@
 
 struct ws_client;
 struct ws_server;
+struct ws_step;
 
 enum { WS_ENV_NAMES_MAX = 64 };
 /* Whether tasks are told by variables that this hello does not have yet; then their names are in
@@ -27,7 +28,10 @@ struct ws_newcomer {
     bool exe_known;          /* exe is the kernel's word */
     struct ws_task work;     /* set by ws_newcomer_recognise(), as is exe where /proc tells it */
     bool work_known;
+    struct ws_step *step; /* as work; NULL: none */
 };
+/* Whether this user could change the configuration as well. */
+bool ws_is_trusted(uint32_t uid);
 void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n);
 /* The program names its task itself. Return: OK; NOT_FOUND, DENIED, INVALID_VALUE with
  * @ret_text, nothing changed. */

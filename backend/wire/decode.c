@@ -13,7 +13,7 @@ enum {
     MSG_GOODBYE = 5,
     MSG_TRACE = 110
 };
-enum { MSG_POLICY = 82, MSG_EXPLAIN = 83 };
+enum { MSG_POLICY = 82, MSG_EXPLAIN = 83, MSG_STEP = 190 };
 enum { COMMAND_LAUNCH = 1, COMMAND_MODULE_IMAGE = 9 };
 
 struct wire {
@@ -77,7 +77,7 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
             return false;
         bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
                         f.number == MSG_STATUS || f.number == MSG_TRACE || f.number == MSG_POLICY ||
-                        f.number == MSG_EXPLAIN;
+                        f.number == MSG_EXPLAIN || f.number == MSG_STEP;
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;
@@ -99,6 +99,9 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
         } else if (f.number == MSG_TRACE) {
             ret->trace = f.bytes;
             ret->has_trace = true;
+        } else if (f.number == MSG_STEP) {
+            ret->step = f.bytes;
+            ret->has_step = true;
         } else if (f.number == MSG_GOODBYE) {
             ret->goodbye = f.value;
         }
@@ -244,4 +247,10 @@ Ws__TraceRequest *ws_decode_trace(struct ws_bytes b, struct ws_arena *arena)
 {
     ProtobufCAllocator a = {arena_alloc, arena_free, arena};
     return ws__trace_request__unpack(&a, b.n, b.p);
+}
+
+Ws__StepRequest *ws_decode_step(struct ws_bytes b, struct ws_arena *arena)
+{
+    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
+    return ws__step_request__unpack(&a, b.n, b.p);
 }

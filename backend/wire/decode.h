@@ -16,8 +16,8 @@ struct ws_bytes {
 
 struct ws_client_message { /* all point into the message */
     struct ws_bytes all;
-    struct ws_bytes hello, trace, policy, explain;
-    bool has_hello, has_status, has_trace, has_policy, has_explain, goodbye;
+    struct ws_bytes hello, trace, policy, explain, step;
+    bool has_hello, has_status, has_trace, has_policy, has_explain, has_step, goodbye;
     uint64_t first_seq;
     uint32_t n_commands;
 };
@@ -35,6 +35,7 @@ Ws__Command *ws_decode_command(struct ws_bytes command, struct ws_arena *arena);
 Ws__PolicyRequest *ws_decode_policy(struct ws_bytes request, struct ws_arena *arena);
 Ws__ExplainRequest *ws_decode_explain(struct ws_bytes request, struct ws_arena *arena);
 Ws__TraceRequest *ws_decode_trace(struct ws_bytes trace, struct ws_arena *arena);
+Ws__StepRequest *ws_decode_step(struct ws_bytes request, struct ws_arena *arena);
 Ws__Hello *ws_decode_hello(struct ws_bytes hello, struct ws_arena *arena);
 
 #endif
