@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# A private Slurm cluster on this machine, in a folder of its own: munge, slurmctld, and for each
+# node a slurmd and a wattshared with software GPUs. For scripts to source; needs root, no systemd.
+#
+# The script sets $build (the top of a build tree) and may set $catalog (the folder of GPU
+# descriptions). cluster_start makes the folder $cluster; cluster_stop ends every process and
+# removes it. Only processes that the folder names are ended.
+
+# cluster_missing: prints what is not installed; nothing if all is there.
+cluster_missing() {
+    for c in slurmctld slurmd srun scontrol munged; do
+        PATH=$PATH:/usr/sbin:/sbin command -v $c >/dev/null || printf '%s ' $c
+    done
+}
+
+# cluster_conf N-NODES SHARDS-PER-GPU: writes the configuration of Slurm
+cluster_conf() {
+    n=$1 shards=$2 host=$(hostname -s)
+    first=$((cluster_port + 1))
+    cat >"$cluster/etc/slurm.conf" <<EOF
+ClusterName=wattshare
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$cluster/munge/socket
+SlurmctldPort=$cluster_port
+StateSaveLocation=$cluster/state
+SlurmdSpoolDir=$cluster/spool/%n
+SlurmctldPidFile=$cluster/run/slurmctld.pid
+SlurmdPidFile=$cluster/run/slurmd-%n.pid
+SlurmctldLogFile=$cluster/log/slurmctld.log
+SlurmdLogFile=$cluster/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=1,bf_interval=1
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+MinJobAge=3600
+PlugStackConfig=$cluster/etc/plugstack.conf
+GresTypes=gpu,shard
+${cluster_more:-}
+NodeName=n[1-$n] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$first-$((cluster_port + n))] CPUs=8 Sockets=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:2,shard:$((2 * shards)) State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
+EOF
+    # Slurm asks for a file of each GPU. Null devices stand for GPUs that are software.
+    cat >"$cluster/etc/gres.conf" <<EOF
+NodeName=n[1-$n] Name=gpu File=$cluster/dev/gpu[0-1]
+NodeName=n[1-$n] Name=shard Count=$((2 * shards))
+EOF
+    for g in 0 1; do mknod "$cluster/dev/gpu$g" c 1 3; done
+    # Each node has a daemon of its own here; %n is the name of the node.
+    echo "${cluster_plugin:-required $build/slurm/spank/wattshare.so} socket=ipc://$cluster/%n/sock wattshare=$build/cli/wattshare ledger=$cluster/ledger" \
+        >"$cluster/etc/plugstack.conf"
+}
+
+# A key and a daemon for munge, under the user munge where there is one.
+cluster_munge() {
+    head -c 128 /dev/urandom >"$cluster/munge/key"
+    chmod 0400 "$cluster/munge/key"
+    chown -R munge "$cluster/munge"
+    runuser -u munge -- munged --key-file="$cluster/munge/key" --socket="$cluster/munge/socket" \
+        --pid-file="$cluster/munge/pid" --log-file="$cluster/munge/log" --seed-file="$cluster/munge/seed"
+}
+
+# cluster_daemon NODE: the node's wattshared; returns when it serves
+cluster_daemon() {
+    node=$1
+    mkdir -p "$cluster/$node"
+    chmod 0755 "$cluster/$node"
+    rm -f "$cluster/$node/ready"
+    mkfifo "$cluster/$node/ready"
+    "$build/backend/wattshared" --config "$cluster/etc/wattshared.conf" --socket "ipc://$cluster/$node/sock" \
+        --ready-fd 9 9>"$cluster/$node/ready" >>"$cluster/log/wattshared-$node.log" 2>&1 &
+    echo $! >"$cluster/run/wattshared-$node.pid"
+    [ -n "$(timeout 60 head -c1 "$cluster/$node/ready" | od -An -tx1)" ] || {
+        tail -n 20 "$cluster/log/wattshared-$node.log" >&2
+        return 1
+    }
+}
+
+# cluster_slurmd NODE
+cluster_slurmd() {
+    mkdir -p "$cluster/spool/$1"
+    slurmd -N "$1"
+}
+
+# cluster_start N-NODES SHARDS-PER-GPU: wattshared.conf comes on standard input
+cluster_start() {
+    n_nodes=$1 shards=$2
+    PATH=$PATH:/usr/sbin:/sbin
+    cluster=$(mktemp -d /tmp/wattshare-cluster.XXXXXX)
+    chmod 0755 "$cluster"
+    mkdir "$cluster/etc" "$cluster/munge" "$cluster/state" "$cluster/spool" "$cluster/run" "$cluster/log" "$cluster/dev"
+    cluster_port=${cluster_port:-$((20000 + $$ % 20000))}
+    SLURM_CONF=$cluster/etc/slurm.conf
+    export SLURM_CONF
+    cat >"$cluster/etc/wattshared.conf"
+    cluster_conf "$n_nodes" "$shards"
+    cluster_munge
+    for i in $(seq "$n_nodes"); do cluster_daemon "n$i"; done
+    slurmctld
+    for i in $(seq "$n_nodes"); do cluster_slurmd "n$i"; done
+    cluster_wait 100 "nodes" sh -c "[ \$(sinfo -h -N -o %T | grep -c idle) = $n_nodes ]"
+}
+
+# cluster_wait TENTHS WHAT COMMAND…: until the command succeeds
+cluster_wait() {
+    tenths=$1 what=$2
+    shift 2
+    while ! "$@" >/dev/null 2>&1; do
+        tenths=$((tenths - 1))
+        [ "$tenths" -gt 0 ] || {
+            echo "cluster: gave up waiting for $what" >&2
+            return 1
+        }
+        sleep 0.1
+    done
+}
+
+# The number that a file of a process holds, if that process is one of this cluster's.
+cluster_pid() {
+    pid=$(cat "$1" 2>/dev/null) || return 1
+    cat "/proc/$pid/environ" "/proc/$pid/cmdline" 2>/dev/null | tr '\0' ' ' | grep -q "$cluster/" || return 1
+    echo "$pid"
+}
+
+cluster_end() { # cluster_end PID-FILE…: ends these, and waits for it
+    for f in "$@"; do
+        pid=$(cluster_pid "$f") && kill "$pid" 2>/dev/null
+        for _ in $(seq 100); do
+            cluster_pid "$f" >/dev/null || break
+            sleep 0.05
+        done
+        pid=$(cluster_pid "$f") && kill -9 "$pid" 2>/dev/null
+    done
+    true
+}
+
+cluster_stop() {
+    [ -n "${cluster:-}" ] || return 0
+    scancel --partition=main 2>/dev/null || true
+    cluster_wait 100 "jobs to end" sh -c '[ -z "$(squeue -h)" ]' || true
+    cluster_end "$cluster"/run/slurmd-*.pid
+    cluster_end "$cluster"/run/slurmctld.pid
+    cluster_end "$cluster"/run/wattshared-*.pid
+    cluster_end "$cluster/munge/pid"
+    rm -rf "$cluster"
+    cluster=
+}

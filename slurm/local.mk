@@ -1,0 +1,15 @@
+# slurm: wattshare under Slurm
+if HAVE_SPANK
+# A shared object that Slurm opens; automake knows it as a program.
+slurmlib_PROGRAMS += slurm/spank/wattshare.so
+slurm_spank_wattshare_so_SOURCES = slurm/spank/plugin.c slurm/spank/comment.c slurm/spank/comment.h slurm/spank/gres.c slurm/spank/gres.h slurm/spank/helper.c slurm/spank/helper.h \
+	slurm/spank/wishes.c slurm/spank/wishes.h
+slurm_spank_wattshare_so_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SPANK_WATTSHARE='"$(bindir)/wattshare"'
+slurm_spank_wattshare_so_CFLAGS = $(WS_CFLAGS) -fvisibility=default
+slurm_spank_wattshare_so_LDFLAGS = -shared -Wl,-Bsymbolic
+endif
+# Jobs on a private cluster of this machine; skipped where Slurm is not installed.
+SLURM_TESTS = tests/slurm/cluster.sh
+dist_check_SCRIPTS += $(SLURM_TESTS)
+TESTS += $(SLURM_TESTS)
+EXTRA_DIST += tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh
