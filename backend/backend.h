@@ -72,8 +72,8 @@ struct ws_client {
     bool dropped, freeing;   /* freeing: part of it is freed already */
     struct ws_limits limits; /* as it was told: those of the configuration when it came */
     struct ws_client_who who;
-    struct ws_task work;  /* which task it is */
-    struct ws_step *step; /* of a batch scheduler; NULL: none */
+    struct ws_task work;        /* which task it is */
+    struct ws_batch_step *step; /* of a batch scheduler; NULL: none */
     struct ws_client_stats stats;
     struct ws_energy energy;
     struct ws_client_errors errors;

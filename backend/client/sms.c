@@ -15,7 +15,7 @@ static void count(const struct ws_sm_set *set, uint32_t *users)
 /* The set that was allotted to the client's batch job on the GPU; NULL: none, it may use all. */
 static const struct ws_sm_set *allotted(const struct ws_client *c, const struct ws_gpu *g)
 {
-    const struct ws_batch *b = c->step ? c->step->batch : NULL;
+    const struct ws_batch_job *b = c->step ? c->step->batch : NULL;
     return b && b->sms[g->device->index].n ? &b->sms[g->device->index] : NULL;
 }
 
@@ -31,7 +31,7 @@ static void count_users(const struct ws_gpu *g, const struct ws_client *but, uin
                 count(&c->contexts[i].sms, ret);
     }
     ws_list_for_each (n, &s->steps.batches) {
-        const struct ws_batch *b = ws_list_entry(n, struct ws_batch, node);
+        const struct ws_batch_job *b = ws_list_entry(n, struct ws_batch_job, node);
         if (!ws_list_empty(&b->steps))
             count(&b->sms[g->device->index], ret);
     }
@@ -62,7 +62,7 @@ static void first_of(const struct ws_sm_set *from, unsigned n, struct ws_sm_set 
             ws_sm_set_add(ret, sm);
 }
 
-void ws_batch_choose_sms(struct ws_server *s, struct ws_batch *b)
+void ws_batch_job_choose_sms(struct ws_server *s, struct ws_batch_job *b)
 {
     for (uint32_t i = 0; b->may.n_sms && i < s->n_visible; i++)
         if (b->may.gpus >> i & 1 && b->may.n_sms < s->gpus[i].device->spec.n_sms)

@@ -13,7 +13,7 @@ enum { ANCESTORS_MAX = 64 };
 /* Slurm's numbers for steps that are not numbered. */
 enum { STEP_BATCH = 0xfffffffb, STEP_EXTERN = 0xfffffffc, STEP_INTERACTIVE = 0xfffffffa };
 
-struct ws_step *ws_step_of_program(struct ws_server *s, int fd, uint32_t pid, uint32_t uid)
+struct ws_batch_step *ws_step_of_program(struct ws_server *s, int fd, uint32_t pid, uint32_t uid)
 {
     uint32_t line[ANCESTORS_MAX];
     if (WS_LIKELY(ws_list_empty(&s->steps.batches)))
@@ -26,7 +26,7 @@ static uint64_t lower_limit(uint64_t a, uint64_t b) /* 0: none */
     return a && b ? WS_MIN(a, b) : a ? a : b;
 }
 
-void ws_step_apply(const struct ws_step *t, struct ws_task *work)
+void ws_step_apply(const struct ws_batch_step *t, struct ws_task *work)
 {
     const struct ws_step_wishes *w = &t->wishes;
     if (w->period_ms > 0)
@@ -40,7 +40,7 @@ void ws_step_apply(const struct ws_step *t, struct ws_task *work)
     work->n_sm_max = (unsigned)lower_limit(work->n_sm_max, t->batch->may.n_sms);
 }
 
-uint32_t ws_step_gpus(const struct ws_server *s, const struct ws_step *t, uint32_t *order,
+uint32_t ws_step_gpus(const struct ws_server *s, const struct ws_batch_step *t, uint32_t *order,
                       uint32_t n)
 {
     uint32_t kept = 0, mask = t->batch->may.gpus;
@@ -67,12 +67,16 @@ uint64_t ws_step_memory_used(const struct ws_client *c)
     return sum;
 }
 
-const char *ws_step_text(const struct ws_step *t, char *buf, size_t size)
+const char *ws_step_text(const struct ws_batch_step *t, char *buf, size_t size)
 {
-    const char *name = t->number == STEP_BATCH         ? "batch"
-                       : t->number == STEP_EXTERN      ? "extern"
-                       : t->number == STEP_INTERACTIVE ? "interactive"
-                                                       : NULL;
+    static const struct {
+        uint32_t number;
+        const char *name;
+    } named[] = {{STEP_BATCH, "batch"}, {STEP_EXTERN, "extern"}, {STEP_INTERACTIVE, "interactive"}};
+    const char *name = NULL;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(named); i++)
+        if (named[i].number == t->number)
+            name = named[i].name;
     if (name)
         snprintf(buf, size, "%llu.%s", (unsigned long long)t->batch->job, name);
     else
@@ -97,7 +101,7 @@ void ws_step_forget(struct ws_client *c)
 
 void ws_steps_turn(struct ws_server *s)
 {
-    struct ws_step *t;
+    struct ws_batch_step *t;
     char text[48];
     while ((t = ws_steps_ended(&s->steps))) {
         ws_log(WS_INFO, "step: ended step=%s programs=%u", ws_step_text(t, text, sizeof(text)),

@@ -82,7 +82,7 @@ static struct ws_allotment allotment(const struct ws_server *s, const Ws__StepRe
 static void begin(struct ws_server *s, const Ws__StepRequest *q, struct answer *a)
 {
     uint32_t gpus;
-    struct ws_step *t;
+    struct ws_batch_step *t;
     char text[48];
     if (!gpus_of(s, q, a, &gpus) || !wishes_are_right(s, q, a))
         return;
@@ -109,18 +109,18 @@ static void begin(struct ws_server *s, const Ws__StepRequest *q, struct answer *
     if (r)
         return;
     if (t->batch->n_steps == 1)
-        ws_batch_choose_sms(s, t->batch);
+        ws_batch_job_choose_sms(s, t->batch);
     ws_log(WS_INFO, "step: begun step=%s user=%u pid=%u gpus=0x%x sms=%u memory_bytes=%llu",
            ws_step_text(t, text, sizeof(text)), q->uid, q->pid, t->batch->may.gpus,
            t->batch->may.n_sms, (unsigned long long)t->batch->may.memory_bytes);
 }
 
 /* The programs that the step has. */
-static uint32_t n_programs_of(const struct ws_batch *b, uint32_t number)
+static uint32_t n_programs_of(const struct ws_batch_job *b, uint32_t number)
 {
     uint32_t n = 0;
     ws_list_for_each (m, &b->steps) {
-        const struct ws_step *t = ws_list_entry(m, struct ws_step, node);
+        const struct ws_batch_step *t = ws_list_entry(m, struct ws_batch_step, node);
         n += t->number == number ? t->n_programs : 0;
     }
     return n;
@@ -128,7 +128,7 @@ static uint32_t n_programs_of(const struct ws_batch *b, uint32_t number)
 
 static void collect(struct ws_server *s, const Ws__StepRequest *q, struct answer *a)
 {
-    struct ws_batch *b = ws_steps_find(&s->steps, q->job);
+    struct ws_batch_job *b = ws_steps_find(&s->steps, q->job);
     Ws__StepReply *r = a->reply;
     if (!b) {
         refuse(a, WS__ERROR__NOT_FOUND, "no step of job %llu was announced",

@@ -12,7 +12,7 @@
 
 struct ws_client;
 struct ws_server;
-struct ws_step;
+struct ws_batch_step;
 
 enum { WS_ENV_NAMES_MAX = 64 };
 /* Whether tasks are told by variables that this hello does not have yet; then their names are in
@@ -28,7 +28,7 @@ struct ws_newcomer {
     bool exe_known;          /* exe is the kernel's word */
     struct ws_task work;     /* set by ws_newcomer_recognise(), as is exe where /proc tells it */
     bool work_known;
-    struct ws_step *step; /* as work; NULL: none */
+    struct ws_batch_step *step; /* as work; NULL: none */
 };
 /* Whether this user could change the configuration as well. */
 bool ws_is_trusted(uint32_t uid);

@@ -23,7 +23,7 @@ void ws_steps_init(struct ws_steps *s)
     ws_list_init(&s->batches);
 }
 
-static void step_free(struct ws_step *t)
+static void step_free(struct ws_batch_step *t)
 {
     ws_list_remove(&t->node);
     if (t->pidfd >= 0)
@@ -31,10 +31,10 @@ static void step_free(struct ws_step *t)
     free(t);
 }
 
-void ws_steps_forget(struct ws_steps *s, struct ws_batch *b)
+void ws_steps_forget(struct ws_steps *s, struct ws_batch_job *b)
 {
     ws_list_for_each_safe (n, &b->steps)
-        step_free(ws_list_entry(n, struct ws_step, node));
+        step_free(ws_list_entry(n, struct ws_batch_step, node));
     ws_list_remove(&b->node);
     free(b);
     s->n--;
@@ -43,16 +43,16 @@ void ws_steps_forget(struct ws_steps *s, struct ws_batch *b)
 void ws_steps_deinit(struct ws_steps *s)
 {
     ws_list_for_each_safe (n, &s->batches)
-        ws_steps_forget(s, ws_list_entry(n, struct ws_batch, node));
+        ws_steps_forget(s, ws_list_entry(n, struct ws_batch_job, node));
     if (s->epoll_fd >= 0)
         close(s->epoll_fd);
     s->epoll_fd = -1;
 }
 
-struct ws_batch *ws_steps_find(const struct ws_steps *s, uint64_t job)
+struct ws_batch_job *ws_steps_find(const struct ws_steps *s, uint64_t job)
 {
     ws_list_for_each (n, &s->batches) {
-        struct ws_batch *b = ws_list_entry(n, struct ws_batch, node);
+        struct ws_batch_job *b = ws_list_entry(n, struct ws_batch_job, node);
         if (b->job == job)
             return b;
     }
@@ -60,10 +60,10 @@ struct ws_batch *ws_steps_find(const struct ws_steps *s, uint64_t job)
 }
 
 /* The oldest batch job that nothing belongs to any more. */
-static struct ws_batch *oldest_over(const struct ws_steps *s)
+static struct ws_batch_job *oldest_over(const struct ws_steps *s)
 {
     ws_list_for_each (n, &s->batches) {
-        struct ws_batch *b = ws_list_entry(n, struct ws_batch, node);
+        struct ws_batch_job *b = ws_list_entry(n, struct ws_batch_job, node);
         if (!b->n_programs && ws_list_empty(&b->steps))
             return b;
     }
@@ -71,9 +71,9 @@ static struct ws_batch *oldest_over(const struct ws_steps *s)
 }
 
 /* The batch job of the announcement, which may be a new one. */
-static int batch_of(struct ws_steps *s, const struct ws_step_info *info, struct ws_batch **ret)
+static int batch_of(struct ws_steps *s, const struct ws_step_info *info, struct ws_batch_job **ret)
 {
-    struct ws_batch *b = ws_steps_find(s, info->job), *over;
+    struct ws_batch_job *b = ws_steps_find(s, info->job), *over;
     *ret = b;
     if (b)
         return b->uid == info->uid ? 0 : WS_STEPS_E_USER;
@@ -98,7 +98,7 @@ static int batch_of(struct ws_steps *s, const struct ws_step_info *info, struct 
 }
 
 /* Return: 0, WS_STEPS_E_GONE, or a negative errno. */
-static int watch(struct ws_steps *s, struct ws_step *t)
+static int watch(struct ws_steps *s, struct ws_batch_step *t)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = t};
     if (s->epoll_fd < 0)
@@ -111,10 +111,10 @@ static int watch(struct ws_steps *s, struct ws_step *t)
     return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, t->pidfd, &e) ? ws_raise(-errno) : 0;
 }
 
-int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info, struct ws_step **ret)
+int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info, struct ws_batch_step **ret)
 {
-    struct ws_step *t = ws_alloc(sizeof(*t));
-    struct ws_batch *b;
+    struct ws_batch_step *t = ws_alloc(sizeof(*t));
+    struct ws_batch_job *b;
     if (!t)
         return ws_raise(-ENOMEM);
     ws_list_init(&t->node);
@@ -136,11 +136,11 @@ int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info, struct w
     return 0;
 }
 
-static struct ws_step *step_of_pid(const struct ws_steps *s, uint32_t pid)
+static struct ws_batch_step *step_of_pid(const struct ws_steps *s, uint32_t pid)
 {
     ws_list_for_each (n, &s->batches) {
-        ws_list_for_each (m, &ws_list_entry(n, struct ws_batch, node)->steps) {
-            struct ws_step *t = ws_list_entry(m, struct ws_step, node);
+        ws_list_for_each (m, &ws_list_entry(n, struct ws_batch_job, node)->steps) {
+            struct ws_batch_step *t = ws_list_entry(m, struct ws_batch_step, node);
             if (t->pid == pid && t->pidfd >= 0)
                 return t;
         }
@@ -148,35 +148,35 @@ static struct ws_step *step_of_pid(const struct ws_steps *s, uint32_t pid)
     return NULL;
 }
 
-struct ws_step *ws_steps_of(const struct ws_steps *s, const uint32_t *pids, uint32_t n,
-                            uint32_t uid)
+struct ws_batch_step *ws_steps_of(const struct ws_steps *s, const uint32_t *pids, uint32_t n,
+                                  uint32_t uid)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct ws_step *t = step_of_pid(s, pids[i]);
+        struct ws_batch_step *t = step_of_pid(s, pids[i]);
         if (t)
             return t->batch->uid == uid ? t : NULL;
     }
     return NULL;
 }
 
-struct ws_step *ws_steps_ended(struct ws_steps *s)
+struct ws_batch_step *ws_steps_ended(struct ws_steps *s)
 {
     struct epoll_event e;
     if (s->epoll_fd < 0 || epoll_wait(s->epoll_fd, &e, 1, 0) < 1)
         return NULL;
-    struct ws_step *t = e.data.ptr;
+    struct ws_batch_step *t = e.data.ptr;
     close(t->pidfd); /* which takes it out of the epoll descriptor */
     t->pidfd = -1;
     return t;
 }
 
-void ws_step_enter(struct ws_step *t)
+void ws_step_enter(struct ws_batch_step *t)
 {
     t->n_programs++;
     t->batch->n_programs++;
 }
 
-void ws_step_leave(struct ws_step *t, const struct ws_step_use *use)
+void ws_step_leave(struct ws_batch_step *t, const struct ws_step_use *use)
 {
     struct ws_step_use *sum = &t->batch->use;
     sum->n_programs++;
@@ -191,7 +191,7 @@ void ws_step_leave(struct ws_step *t, const struct ws_step_use *use)
         step_free(t);
 }
 
-void ws_step_close(struct ws_step *t)
+void ws_step_close(struct ws_batch_step *t)
 {
     t->closed = true;
     if (!t->n_programs)

@@ -38,7 +38,7 @@ struct ws_step_use {
     uint64_t n_programs, n_kernels, device_ns, busy_uj, idle_uj, n_jobs, n_late;
 };
 
-struct ws_batch {
+struct ws_batch_job {
     struct ws_list node; /* ws_steps.batches */
     struct ws_list steps;
     uint64_t job;
@@ -50,9 +50,9 @@ struct ws_batch {
     uint32_t n_steps;    /* ever */
 };
 
-struct ws_step {
-    struct ws_list node; /* ws_batch.steps */
-    struct ws_batch *batch;
+struct ws_batch_step {
+    struct ws_list node; /* ws_batch_job.steps */
+    struct ws_batch_job *batch;
     uint32_t number, pid;
     int pidfd;   /* of the process; -1: it has ended */
     bool closed; /* its end has been handled: the last program that leaves frees it */
@@ -93,22 +93,22 @@ void ws_steps_deinit(struct ws_steps *s);
  * Return: 0, WS_STEPS_E_…, or a negative errno.
  */
 WS_MUST_CHECK int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info,
-                                 struct ws_step **ret);
+                                 struct ws_batch_step **ret);
 /* The step of a program of user @uid, whose own process number and its ancestors' are pids[n].
  * NULL: none. */
-struct ws_step *ws_steps_of(const struct ws_steps *s, const uint32_t *pids, uint32_t n,
-                            uint32_t uid);
+struct ws_batch_step *ws_steps_of(const struct ws_steps *s, const uint32_t *pids, uint32_t n,
+                                  uint32_t uid);
 /* A step whose process has ended since the last call; it gets no more programs. Those that it has
  * are the caller's to end. NULL: none. */
-struct ws_step *ws_steps_ended(struct ws_steps *s);
-struct ws_batch *ws_steps_find(const struct ws_steps *s, uint64_t job); /* NULL: none */
+struct ws_batch_step *ws_steps_ended(struct ws_steps *s);
+struct ws_batch_job *ws_steps_find(const struct ws_steps *s, uint64_t job); /* NULL: none */
 /* The batch job has been collected. It has no programs; steps that have not ended go with it. */
-void ws_steps_forget(struct ws_steps *s, struct ws_batch *b);
+void ws_steps_forget(struct ws_steps *s, struct ws_batch_job *b);
 
-void ws_step_enter(struct ws_step *t); /* a program has come */
+void ws_step_enter(struct ws_batch_step *t); /* a program has come */
 /* One is gone, and used @use. Frees the step if it is closed and this was its last. */
-void ws_step_leave(struct ws_step *t, const struct ws_step_use *use);
+void ws_step_leave(struct ws_batch_step *t, const struct ws_step_use *use);
 /* The step has ended, and whoever is still in it goes. Frees the step if nobody is. */
-void ws_step_close(struct ws_step *t);
+void ws_step_close(struct ws_batch_step *t);
 
 #endif

@@ -57,7 +57,7 @@ static void test_is_found_by_ancestry(void **state)
 {
     struct state *s = *state;
     struct ws_step_info info = info_of(7, 0, (uint32_t)s->child);
-    struct ws_step *t;
+    struct ws_batch_step *t;
     uint32_t line[] = {4000000001u, (uint32_t)s->child, 1};
     assert_int_equal(ws_steps_begin(&s->steps, &info, &t), 0);
     assert_ptr_equal(ws_steps_of(&s->steps, line, 3, 1000), t);
@@ -69,7 +69,7 @@ static void test_is_refused(void **state)
 {
     struct state *s = *state;
     struct ws_step_info info = info_of(7, 0, (uint32_t)s->child);
-    struct ws_step *t;
+    struct ws_batch_step *t;
     assert_int_equal(ws_steps_begin(&s->steps, &info, &t), 0);
     info.uid = 1001;
     info.number = 1;
@@ -84,7 +84,7 @@ static void test_ends_with_its_process(void **state)
     struct state *s = *state;
     struct ws_step_info info = info_of(7, 3, (uint32_t)s->child);
     uint32_t line[] = {(uint32_t)s->child};
-    struct ws_step *t;
+    struct ws_batch_step *t;
     assert_int_equal(ws_steps_begin(&s->steps, &info, &t), 0);
     ws_step_enter(t);
     assert_null(ws_steps_ended(&s->steps));
@@ -96,7 +96,7 @@ static void test_ends_with_its_process(void **state)
     assert_null(ws_steps_of(&s->steps, line, 1, 1000));
     ws_step_close(t); /* stays for the program that is in it */
     const struct ws_step_use use = {.n_kernels = 2, .device_ns = 30, .busy_uj = 5, .idle_uj = 7};
-    struct ws_batch *b = ws_steps_find(&s->steps, 7);
+    struct ws_batch_job *b = ws_steps_find(&s->steps, 7);
     assert_int_equal(b->n_programs, 1);
     ws_step_leave(t, &use);
     assert_int_equal(b->n_programs, 0);
@@ -110,7 +110,7 @@ static void test_ends_with_its_process(void **state)
 static void test_oldest_that_is_over_goes(void **state)
 {
     struct state *s = *state;
-    struct ws_step *t;
+    struct ws_batch_step *t;
     for (uint64_t job = 1; job <= WS_STEPS_BATCHES; job++) {
         struct ws_step_info info = info_of(job, 0, (uint32_t)s->child);
         if (job > 2)
