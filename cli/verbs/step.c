@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wattshare step: how a batch scheduler's plugin speaks with the daemon. `begin` announces a step
- * and prints what its programs need in their environment; `look` and `collect` ask what a job used. */
+ * and prints what its programs need in their environment; `look` and `collect` ask what a job
+ * used. */
 #include "config.h"
 
 #include <stdio.h>
