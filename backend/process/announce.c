@@ -16,13 +16,13 @@
 #include "backend/scheduling/recognise.h"
 #include "backend/wire/out.h"
 
-struct answer {
+struct outcome {
     Ws__StepReply *reply;
     char *text;
     size_t size;
 };
 
-WS_PRINTF(3, 4) static void refuse(struct answer *a, Ws__Error e, const char *fmt, ...)
+WS_PRINTF(3, 4) static void refuse(struct outcome *a, Ws__Error e, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -32,7 +32,7 @@ WS_PRINTF(3, 4) static void refuse(struct answer *a, Ws__Error e, const char *fm
 }
 
 /* The mask of the GPUs. Return: false: one of them is not here, as the answer says. */
-static bool gpus_of(const struct ws_server *s, const Ws__StepRequest *q, struct answer *a,
+static bool gpus_of(const struct ws_server *s, const Ws__StepRequest *q, struct outcome *a,
                     uint32_t *ret)
 {
     *ret = q->all_gpus ? UINT32_MAX : 0;
@@ -52,7 +52,7 @@ static bool gpus_of(const struct ws_server *s, const Ws__StepRequest *q, struct 
     return *ret;
 }
 
-static bool wishes_are_right(const struct ws_server *s, const Ws__StepRequest *q, struct answer *a)
+static bool wishes_are_right(const struct ws_server *s, const Ws__StepRequest *q, struct outcome *a)
 {
     int64_t most = s->config->step_priority;
     if (q->has_priority && q->priority > most) {
@@ -79,7 +79,7 @@ static struct ws_allotment allotment(const struct ws_server *s, const Ws__StepRe
                                  .memory_bytes = q->shards * s->config->shard_memory_bytes};
 }
 
-static void begin(struct ws_server *s, const Ws__StepRequest *q, struct answer *a)
+static void begin(struct ws_server *s, const Ws__StepRequest *q, struct outcome *a)
 {
     uint32_t gpus;
     struct ws_batch_step *t;
@@ -126,7 +126,7 @@ static uint32_t n_programs_of(const struct ws_batch_job *b, uint32_t number)
     return n;
 }
 
-static void collect(struct ws_server *s, const Ws__StepRequest *q, struct answer *a)
+static void collect(struct ws_server *s, const Ws__StepRequest *q, struct outcome *a)
 {
     struct ws_batch_job *b = ws_steps_find(&s->steps, q->job);
     Ws__StepReply *r = a->reply;
@@ -153,7 +153,7 @@ void ws_announce_step(struct ws_server *s, const struct ws_message *msg, struct 
     char text[256] = "";
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__StepReply reply = WS__STEP_REPLY__INIT;
-    struct answer a = {&reply, text, sizeof(text)};
+    struct outcome a = {&reply, text, sizeof(text)};
     struct ws_viewer viewer;
     Ws__StepRequest *q = ws_decode_step(bytes, &s->arena);
     ws_viewer_of(s, msg, &viewer);

@@ -27,7 +27,16 @@ llvm_value ws_jit_int(struct ws_jit_emit *e, llvm_type t, uint64_t v)
 
 llvm_type ws_jit_int_type(struct ws_jit_emit *e, unsigned bytes)
 {
-    return bytes == 1 ? e->i8 : bytes == 2 ? e->i16 : bytes == 8 ? e->i64 : e->i32;
+    switch (bytes) {
+    case 1:
+        return e->i8;
+    case 2:
+        return e->i16;
+    case 8:
+        return e->i64;
+    default:
+        return e->i32;
+    }
 }
 
 llvm_type ws_jit_lanes(llvm_type t, unsigned n)

@@ -2,8 +2,8 @@
 /* device/soft/jit/jit.h - kernels of the software GPU as machine code.
  *
  * An image is compiled for one shape of blocks, into a function with the contract of the vector
- * core (struct ws_isa, run): it goes on with one split of a warp until the core must be left, with
- * the same results, faults and counts. Blocks that were begun in the interpreter stay there.
+ * core (struct ws_isa, run): it executes one split of a warp, from where it is until the core must
+ * be left, with the same results, faults and counts. Blocks that were begun in the interpreter stay there.
  * Threads: any. */
 #ifndef WS_DEVICE_SOFT_JIT_JIT_H
 #define WS_DEVICE_SOFT_JIT_JIT_H

@@ -21,7 +21,7 @@ enum {
 };
 #define CTX(member) offsetof(struct ws_core_ctx, member)
 
-struct access {
+struct mem_op {
     struct ws_jit_emit *e;
     llvm_builder b;
     const struct ws_uop *u;
@@ -32,13 +32,13 @@ struct access {
     unsigned group; /* so many lanes are consecutive or the same; 0: none are */
 };
 
-static llvm_value i64(struct access *a, uint64_t v)
+static llvm_value i64(struct mem_op *a, uint64_t v)
 {
     return ws_jit_int(a->e, a->e->i64, v);
 }
 
 /* ---- which access it is ---- */
-static bool is_access(struct access *a, uint16_t h)
+static bool is_access(struct mem_op *a, uint16_t h)
 {
     switch (h) {
 #define X(n)                                                                                       \
@@ -60,7 +60,7 @@ static bool is_access(struct access *a, uint16_t h)
     }
 }
 
-static bool group_fits(const struct access *a, unsigned from, unsigned n, int64_t step)
+static bool group_fits(const struct mem_op *a, unsigned from, unsigned n, int64_t step)
 {
     for (unsigned i = 1; i < n; i++)
         if (a->apart[from + i] - a->apart[from] != (int64_t)i * step)
@@ -68,7 +68,7 @@ static bool group_fits(const struct access *a, unsigned from, unsigned n, int64_
     return true;
 }
 
-static unsigned find_group(const struct access *a)
+static unsigned find_group(const struct mem_op *a)
 {
     for (unsigned n = LANES; n >= 4; n /= 2) {
         bool fits = true;
@@ -80,7 +80,7 @@ static unsigned find_group(const struct access *a)
     return 0;
 }
 
-static void set_shape(struct access *a, const int64_t *apart)
+static void set_shape(struct mem_op *a, const int64_t *apart)
 {
     memcpy(a->apart, apart, sizeof(a->apart));
     a->low = a->high = 0;
@@ -93,7 +93,7 @@ static void set_shape(struct access *a, const int64_t *apart)
     a->group = even ? find_group(a) : 0;
 }
 
-static void consecutive(struct access *a)
+static void consecutive(struct mem_op *a)
 {
     int64_t apart[LANES];
     for (unsigned i = 0; i < LANES; i++)
@@ -102,7 +102,7 @@ static void consecutive(struct access *a)
 }
 
 /* ---- the access itself ---- */
-static llvm_value concatenate(struct access *a, llvm_value *part, unsigned n, unsigned lanes)
+static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, unsigned lanes)
 {
     for (; n > 1; n /= 2, lanes *= 2)
         for (unsigned k = 0; k < n / 2; k++) {
@@ -115,7 +115,7 @@ static llvm_value concatenate(struct access *a, llvm_value *part, unsigned n, un
     return part[0];
 }
 
-static llvm_value load(struct access *a, llvm_value host)
+static llvm_value load(struct mem_op *a, llvm_value host)
 {
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value part[LANES];
@@ -131,7 +131,7 @@ static llvm_value load(struct access *a, llvm_value host)
     return concatenate(a, part, n, a->group);
 }
 
-static void store(struct access *a, llvm_value host)
+static void store(struct mem_op *a, llvm_value host)
 {
     llvm_value v = ws_jit_vector(a->e, a->data);
     for (unsigned from = 0; from < LANES; from += a->group) {
@@ -146,7 +146,7 @@ static void store(struct access *a, llvm_value host)
     }
 }
 
-static void perform(struct access *a, llvm_value host)
+static void perform(struct mem_op *a, llvm_value host)
 {
     if (a->store) {
         store(a, host);
@@ -159,7 +159,7 @@ static void perform(struct access *a, llvm_value host)
 }
 
 /* The handler's way, and on to @join. */
-static void slow(struct access *a, llvm_block at, llvm_block join)
+static void slow(struct mem_op *a, llvm_block at, llvm_block join)
 {
     ws_jit_begin(a->e, at);
     ws_jit_call_handler(a->e);
@@ -167,7 +167,7 @@ static void slow(struct access *a, llvm_block at, llvm_block join)
 }
 
 /* ---- shared memory ---- */
-static unsigned transactions(const struct access *a)
+static unsigned transactions(const struct mem_op *a)
 {
     unsigned group = a->bytes <= 4 ? LANES : 128 / a->bytes, words = (a->bytes + 3) / 4, sum = 0;
     for (unsigned from = 0; from < LANES; from += group) {
@@ -192,7 +192,7 @@ static unsigned transactions(const struct access *a)
 
 /* Patterns other than consecutive ones are counted as count_shared() does: of many, one in
  * SHARED_EVERY stands for the others. */
-static void count_pattern(struct access *a)
+static void count_pattern(struct mem_op *a)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value one = ws_jit_int(e, e->i32, 1);
@@ -206,7 +206,7 @@ static void count_pattern(struct access *a)
     ws_jit_bump(e, WS_JIT_SHARED_TRANSACTIONS, L.BuildSelect(a->b, few, i64(a, t), some, ""));
 }
 
-static void count_shared(struct access *a)
+static void count_shared(struct mem_op *a)
 {
     ws_jit_bump(a->e, WS_JIT_SHARED_ACCESSES, i64(a, 1));
     if (!a->store)
@@ -217,7 +217,7 @@ static void count_shared(struct access *a)
         count_pattern(a);
 }
 
-static bool emit_shared(struct access *a)
+static bool emit_shared(struct mem_op *a)
 {
     struct ws_jit_emit *e = a->e;
     if (!ws_jit_is_scalar(e, a->address))
@@ -249,7 +249,7 @@ static bool emit_shared(struct access *a)
 /* ---- global memory ---- */
 /* Whether the lanes touch all bytes from the first lane's on to the highest's: then sectors and
  * lines follow from where these are. */
-static bool is_gapless(const struct access *a)
+static bool is_gapless(const struct mem_op *a)
 {
     for (int64_t at = 0; at < a->high; at += a->bytes) {
         bool touched = false;
@@ -262,7 +262,7 @@ static bool is_gapless(const struct access *a)
 }
 
 /* Records the lines of the sample that the access touches. */
-static void note(struct access *a, llvm_value first, llvm_value last)
+static void note(struct mem_op *a, llvm_value first, llvm_value last)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value below = ws_jit_field(e, e->i32, CTX(record_below));
@@ -287,7 +287,7 @@ static void note(struct access *a, llvm_value first, llvm_value last)
     ws_jit_begin(e, on);
 }
 
-static void count_global(struct access *a, llvm_value first)
+static void count_global(struct mem_op *a, llvm_value first)
 {
     struct ws_jit_emit *e = a->e;
     if (a->u->x & WS_X_NOCOUNT)
@@ -302,7 +302,7 @@ static void count_global(struct access *a, llvm_value first)
 }
 
 /* Whether the access of all lanes from @first on is one that may be made; *ret_host: where. */
-static llvm_value check_map(struct access *a, llvm_value first, llvm_value *ret_host)
+static llvm_value check_map(struct mem_op *a, llvm_value first, llvm_value *ret_host)
 {
     struct ws_jit_emit *e = a->e;
     size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
@@ -326,7 +326,7 @@ static llvm_value check_map(struct access *a, llvm_value first, llvm_value *ret_
     return ok;
 }
 
-static bool emit_global(struct access *a)
+static bool emit_global(struct mem_op *a)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value first, together = NULL;
@@ -362,7 +362,7 @@ static bool emit_global(struct access *a)
 }
 
 /* ---- parameters ---- */
-static void emit_parameter(struct access *a)
+static void emit_parameter(struct mem_op *a)
 {
     struct ws_jit_emit *e = a->e;
     unsigned bytes = a->u->x >> WS_X_SIZE_SHIFT & 15;
@@ -375,7 +375,7 @@ static void emit_parameter(struct access *a)
 
 bool ws_jit_emit_memory(struct ws_jit_emit *e)
 {
-    struct access a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k]};
+    struct mem_op a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k]};
     uint16_t h = e->p->ops[e->k].h;
     if (h == WS_H_ld_p) {
         emit_parameter(&a);

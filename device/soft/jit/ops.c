@@ -392,10 +392,13 @@ static bool emit_words(struct ws_jit_emit *e, uint16_t h)
         return false;
     llvm_value a = source_word(e, u->a, u->x & 1);
     llvm_value b = h == WS_H_p_mov ? NULL : source_word(e, u->b, u->x >> 1 & 1);
-    llvm_value r = h == WS_H_p_and  ? L.BuildAnd(e->b, a, b, "")
-                   : h == WS_H_p_or ? L.BuildOr(e->b, a, b, "")
-                   : b              ? L.BuildXor(e->b, a, b, "")
-                                    : a;
+    llvm_value r = a;
+    if (h == WS_H_p_and)
+        r = L.BuildAnd(e->b, a, b, "");
+    else if (h == WS_H_p_or)
+        r = L.BuildOr(e->b, a, b, "");
+    else if (h == WS_H_p_xor)
+        r = L.BuildXor(e->b, a, b, "");
     ws_jit_set_word(e, ws_jit_row_of(e->p, (uint32_t)u->d), r);
     return true;
 }

@@ -252,19 +252,6 @@ bool ws_jit_waits(const struct ws_jit_plan *p, uint32_t k)
     }
 }
 
-uint32_t ws_jit_seg_of(const struct ws_jit_plan *p, uint32_t k)
-{
-    const struct ws_exec_image *img = p->img;
-    uint32_t best = 0;
-    const struct ws_uop *first = NULL;
-    for (uint32_t s = 0; s < img->n_segs; s++)
-        if (img->segs[s].first <= &img->uops[k] && (!first || img->segs[s].first > first)) {
-            first = img->segs[s].first;
-            best = s;
-        }
-    return best;
-}
-
 uint32_t ws_jit_seg_end(const struct ws_jit_plan *p, uint32_t s)
 {
     uint32_t k = (uint32_t)(p->img->segs[s].first - p->img->uops);

@@ -67,8 +67,6 @@ static inline uint32_t ws_jit_row_of(const struct ws_jit_plan *p, uint32_t off)
 }
 /* Rows that are live before micro-op @k, into @set. */
 void ws_jit_live_at(const struct ws_jit_plan *p, uint32_t k, uint64_t *set);
-/* The segment that micro-op @k is of. */
-uint32_t ws_jit_seg_of(const struct ws_jit_plan *p, uint32_t k);
 /* The first micro-op behind segment @s. */
 uint32_t ws_jit_seg_end(const struct ws_jit_plan *p, uint32_t s);
 /* Whether nothing guards @u. */

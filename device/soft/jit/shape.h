@@ -9,8 +9,9 @@
 void ws_jit_find_shapes(struct ws_jit_plan *p);
 /* Whether all lanes of a row of known shape hold the same. */
 bool ws_jit_uniform(const struct ws_jit_row *r);
-/* A widening of @u's first operand, by cvt, mul.wide or mad.wide, keeps its distances only where no
- * lane's value wraps. Return: whether it must be asked at run time; *is_signed: how it widens. */
+/* Micro-op @k may widen its first operand (cvt, mul.wide, mad.wide). Distances between lanes then
+ * stay only where no lane's value wraps. Return: whether that must be looked at when it runs;
+ * *ret_row: the operand; *is_signed: how it is widened. */
 bool ws_jit_may_wrap(const struct ws_jit_plan *p, uint32_t k, uint32_t *ret_row, bool *is_signed);
 
 #endif
