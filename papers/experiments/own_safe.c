@@ -21,7 +21,7 @@
 #include "papers/experiments/experiment.h"
 #include "papers/sets/random.h"
 #include "papers/sim/machine.h"
-#include "policy/fallback.h"
+#include "policy/lookahead/fallback.h"
 
 enum {
     SETS = 100000,

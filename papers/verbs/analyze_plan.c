@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "papers/sets/sbeet_set.h"
 #include "papers/verbs/analyze_plan.h"
-#include "policy/fallback.h"
+#include "policy/lookahead/fallback.h"
 
 static struct json_object *answer(const struct ws_fallback *f)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "policy/fallback.h"
+#include "policy/lookahead/fallback.h"
 
 enum { SMS = 8, TASKS = 4, JOBS = 8, SLOTS = 2 };
 #define NOW 100.0

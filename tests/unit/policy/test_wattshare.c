@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "models/dvfs.h"
 #include "policy/policy.h"
-#include "policy/rollout.h"
+#include "policy/lookahead/rollout.h"
 
 enum { SMS = 8, GPUS = 3, TASKS = 6, JOBS = 24, SLOTS = 3 };
 #define NOW 100.0

@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "policy/fallback.h"
+#include "policy/lookahead/fallback.h"
 
 enum {
     SPLITS = 4,          /* ways to divide the SMs of a GPU */

@@ -16,7 +16,7 @@
 #include "base/heap.h"
 #include "base/minmax.h"
 #include "policy/move.h"
-#include "policy/rollout.h"
+#include "policy/lookahead/rollout.h"
 
 /* By which an end may come after the deadline, and two counts of misses may differ: rounding in
  * sums. */

@@ -38,9 +38,9 @@
 #include "base/minmax.h"
 #include "models/dvfs.h"
 #include "policy/clocks.h"
-#include "policy/fallback.h"
+#include "policy/lookahead/fallback.h"
 #include "policy/policy.h"
-#include "policy/rollout.h"
+#include "policy/lookahead/rollout.h"
 
 enum {
     ENERGY_SHARE = 10, /* of the budget: a tenth, where no job would miss */

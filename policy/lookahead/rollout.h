@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/rollout.h - what will happen if a job is started here and now: a simulation of the next
+/* policy/lookahead/rollout.h - what will happen if a job is started here and now: a simulation of the next
  * moments, short enough to be run several times for each decision.
  *
  * A rollout begins with what runs now and with the jobs that are ready. It releases the jobs that
