@@ -435,7 +435,7 @@ static void ask_clocks(struct choice_question *q, const struct choice_gpu *g)
 static int ask_clocks_of_thirds(struct choice_question *all, struct choice_gpu *g)
 {
     enum { THIRDS = 3, SHUFFLES = 4 };
-    struct choice_question q = question_of(all, g->d.source->title, "clocks, a third left out");
+    struct choice_question q = question_of(all, g->d.source->title, "clocks with a third left out");
     int r = 0;
     q.all = NULL; /* the same questions once more */
     for (uint32_t i = 0; !r && i < SHUFFLES; i++) {

@@ -24,6 +24,7 @@ static/multiprocessors _Z10persistent  a set of the SMs that blocks were on
 static/surface _Z8write_2d  where textures are described: the program makes one while this and the next kernel run
 static/surface _Z5twice   the same
 static/sharing _Z3add     another process writes to the memory meanwhile, with nothing between the two but the end
+static/hostthreads _Z9increment  threads launch it, each in a stream of its own: whose is the n-th is up to the host
 static/waiting _Z4turn    four threads launch it, each in a stream of its own: whose is the n-th, and which of the others have ended by
   then, is up to the host (the number of instructions of each launch tells the threads apart)'
 clients=$(drv_clients)
