@@ -20,6 +20,7 @@ struct ws_frontend_config {
     int sms;          /* WATTSHARE_SMS: kernels use the first so many SMs; 0: all */
 };
 const struct ws_frontend_config *ws_frontend_config(void);
-void ws_frontend_config_read(char **envp); /* for the constructor */
+/* For the constructor, and for programs that are linked with the sessions alone. */
+void ws_frontend_config_read(char **envp);
 
 #endif

@@ -72,7 +72,9 @@ ok "nothing is missing in $n programs"
 run 1 'frobnicate' "$cuda/drv_badptx"
 
 if have_nvcc; then
-    strip -o "$tmp/stripped" "$build/tests/process/lookalike_program"
+    # With another opcode in its functions, the runtime is one that is not known.
+    strip -o "$tmp/known" "$cuda/nv/saxpy_static"
+    LC_ALL=C sed 's/\x48\x83\xec/\x48\x83\xed/g' "$tmp/known" >"$tmp/stripped"
     run 1 'CUDA runtime without symbols.*stripped' "$tmp/stripped"
     strip -o "$tmp/saxpy_static" "$cuda/nv/saxpy_static"
     "$wattshare" coverage --all "$cuda/nv/saxpy_static" >"$tmp/with" || fail "coverage of saxpy_static"

@@ -44,7 +44,7 @@ alone drv/matmul
 # A policy decides, and may stop launches between blocks.
 stop_daemon
 daemon_pid=
-printf 'policy = rr\n' >"$tmp/conf"
+printf 'policy = rr\nmax_kernel_ms = 60000\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 together $(for w in matmul aes histogram stencil; do echo "drv/$w"; done)
 ok "a policy"
@@ -77,7 +77,7 @@ kill "$helper_pid"
 wait "$helper_pid" || fail "wattshare-clocks ended badly"
 helper_pid=
 ok "clocks"
-printf 'policy = rr\n' >"$tmp/conf"
+printf 'policy = rr\nmax_kernel_ms = 60000\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 
 # One goes outside its memory: its own error is CUDA's, and nobody else's.
@@ -98,7 +98,7 @@ ok "isolation"
 # was.
 stop_daemon
 daemon_pid=
-printf 'isolation = none\n' >"$tmp/conf"
+printf 'isolation = none\nmax_kernel_ms = 60000\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 r=0
 task=bad client "$cuda/drv_fault" outside >"$tmp/out" 2>&1 || r=$?
@@ -137,7 +137,7 @@ ok "a worker that is killed: $n_right clients right, $n_told told"
 # The same without a worker: the daemon lives, the others are told, and status says who it was.
 stop_daemon
 daemon_pid=
-printf 'isolation = none\ngpu_worker = no\n' >"$tmp/conf"
+printf 'isolation = none\ngpu_worker = no\nmax_kernel_ms = 60000\n' >"$tmp/conf"
 start_mock --config "$tmp/conf"
 "$wattshare" status | grep -q "isolation: no" || fail "status does not say that clients are not isolated"
 r=0

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "frontend/config.h"
 #include "frontend/session/session.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -49,6 +50,7 @@ static ws_err work(const char *mode)
 int main(int argc, char **argv)
 {
     struct ws_session_module *m;
+    ws_frontend_config_read(environ);
     host = calloc(1, BYTES);
     if (argc != 2 || !host || ws_session_module_load(0, ptx, 0, "none", &m, NULL) ||
         ws_session_module_function(m, "none", &function) ||

@@ -30,7 +30,7 @@ same() { # same WHAT FILE FILE
 "$wattshare" --print-completion >"$tmp/table"
 "$wattshare" --help >"$tmp/all" || fail "--help: status $?"
 verbs=$(cut -f 1 "$tmp/table" | uniq)
-[ "$(echo "$verbs" | wc -w)" = 20 ] || fail "20 verbs are expected, not: $verbs"
+[ "$(echo "$verbs" | wc -w)" = 22 ] || fail "22 verbs are expected, not: $verbs"
 for v in $verbs; do
     grep -q "^  $v  *[a-z]" "$tmp/all" || fail "wattshare --help does not say what $v does"
     sed -n "s/^$v	\(--[a-z-]*\)	.*/\1/p" "$tmp/table" | sort -u >"$tmp/options"
