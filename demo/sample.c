@@ -4,9 +4,10 @@
  * and compares them with what the processor computes. Where its task has a period, a job begins
  * with each period; the last line says how long the jobs took and how many met their deadline.
  *
- * It needs no toolkit: it opens NVIDIA's driver library, and brings its kernel as PTX.
+ * A job's deadline is DEADLINE_MS (30; 0: that of the task). It needs no toolkit: it opens NVIDIA's
+ * driver library, and brings its kernel as PTX.
  *
- * Usage: sample [JOBS [STEPS]] */
+ * Usage: sample [JOBS [STEPS [DEADLINE_MS]]] */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 
 #include "frontend/wattshare.h"
 
-enum { N = 1 << 14, BLOCK = 128, DEADLINE_NS = 30 * 1000 * 1000 };
+enum { N = 1 << 14, BLOCK = 128 };
 
 static const char ptx[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n"
@@ -102,17 +103,18 @@ static int do_job(int job, int n_steps)
 int main(int argc, char **argv)
 {
     int n_jobs = argc > 1 ? atoi(argv[1]) : 30, n_steps = argc > 2 ? atoi(argv[2]) : 200;
+    int deadline_ms = argc > 3 ? atoi(argv[3]) : 30;
     int n_wrong = 0, n_told = 0, n_met = 0;
     double sum_ms = 0, worst_ms = 0, sum_mj = 0;
-    if (argc > 3 || n_jobs < 1 || n_steps < 0) {
-        fprintf(stderr, "usage: sample [JOBS [STEPS]]\n");
+    if (argc > 4 || n_jobs < 1 || n_steps < 0 || deadline_ms < 0) {
+        fprintf(stderr, "usage: sample [JOBS [STEPS [DEADLINE_MS]]]\n");
         return 2;
     }
     open_gpu();
     for (int i = 0; i < n_jobs; i++) {
         struct wattshare_job job;
         wattshare_wait_period(NULL); /* returns at once where the task has none */
-        wattshare_job_begin(DEADLINE_NS);
+        wattshare_job_begin((uint64_t)deadline_ms * 1000000);
         n_wrong += do_job(i, n_steps);
         if (wattshare_job_end() || wattshare_job_stats(&job))
             continue; /* not under wattshare: nobody tells */

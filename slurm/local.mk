@@ -12,4 +12,13 @@ endif
 SLURM_TESTS = tests/slurm/cluster.sh
 dist_check_SCRIPTS += $(SLURM_TESTS)
 TESTS += $(SLURM_TESTS)
-EXTRA_DIST += tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh
+EXTRA_DIST += tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh slurm/cluster/next.txt
+
+# `./quickstart cluster`: what it runs, and no more.
+CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample slurm/spank/wattshare.so \
+	$(CUDA_DRIVER_WORKLOADS:%=tests/cuda/drv_%)
+.PHONY: cluster cluster-programs
+cluster-programs: $(BUILT_SOURCES) config.h
+	$(MAKE) $(AM_MAKEFLAGS) $(CLUSTER_NEEDS)
+cluster: cluster-programs
+	@srcdir=$(top_srcdir) sh $(top_srcdir)/slurm/cluster/day.sh
