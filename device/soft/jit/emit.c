@@ -585,9 +585,11 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     llvm_type t = L.VectorType(e->i32, TALLY);
     llvm_value sum =
         L.BuildAdd(e->b, get(e, t, e->tally), ws_jit_constants(e, e->i32, once, TALLY), "");
+    llvm_value now; /* lives as long as what is made of it */
     if (e->v == WS_JIT_MASKED) {
-        llvm_value count = L.GetNamedFunction(e->mod, "llvm.ctpop.i32"), now = active(e);
+        llvm_value count = L.GetNamedFunction(e->mod, "llvm.ctpop.i32");
         llvm_type ft = L.FunctionType(e->i32, &e->i32, 1, 0);
+        now = active(e);
         if (!count)
             count = L.AddFunction(e->mod, "llvm.ctpop.i32", ft);
         llvm_value n = ws_jit_splat(e, L.BuildCall2(e->b, ft, count, &now, 1, ""), TALLY);
