@@ -45,6 +45,8 @@ task "high" { priority = 9 }
 task "low" { priority = 1 }
 EOF
     LD_LIBRARY_PATH=$mock start_daemon --config "$tmp/conf" --gpus cuda
+    # The daemon asks each group of SMs by a kernel which ones it has.
+    [ -z "${WS_MOCK_RECORD:-}" ] || rm -f "$WS_MOCK_RECORD"
 }
 # With a daemon killed there is nothing to stop.
 killed() {
