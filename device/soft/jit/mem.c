@@ -8,6 +8,7 @@
  * the handlers count (../exec/mem.inc). */
 #include "device/soft/jit/emit.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -117,6 +118,7 @@ static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, un
 
 static llvm_value load(struct mem_op *a, llvm_value host)
 {
+    assert(a->group > 0 && a->group <= LANES);
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value part[LANES];
     unsigned n = LANES / a->group;
