@@ -118,10 +118,10 @@ static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, un
 
 static llvm_value load(struct mem_op *a, llvm_value host)
 {
-    assert(a->group > 0 && a->group <= LANES);
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value part[LANES];
     unsigned n = LANES / a->group;
+    assert(n > 0);
     for (unsigned k = 0; k < n; k++) {
         unsigned from = k * a->group;
         llvm_value at = L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[from]), "");
