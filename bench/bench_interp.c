@@ -7,7 +7,8 @@
  *
  * Which memory is touched is recorded, as it is for GPUs whose energy follows from that.
  *
- * Usage: bench_interp [--json] [seconds of each [name]] */
+ * Usage: bench_interp [--json] [seconds of each [name]]. Each row first runs for WS_BENCH_WARM
+ * seconds, 0 unless it is set, which are not measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,10 +198,20 @@ static void once(const struct bench *t, double *ret_threads, double *ret_warps, 
     *ret_times_c = (double)ns / (double)launches / ((double)c_ns / (double)c_runs);
 }
 
+static void warm_up(const struct bench *t)
+{
+    const char *s = getenv("WS_BENCH_WARM");
+    struct total unused = {0};
+    double ns = s ? atof(s) * 1e9 : 0;
+    for (uint64_t start = cpu_ns(); (double)(cpu_ns() - start) < ns;)
+        launch(t, &unused);
+}
+
 static int measure(const struct bench *t, const struct bench *beside, bool json)
 {
     double rate[RUNS], slow[RUNS], share[RUNS], warps, unused, full;
     char pace[64] = "";
+    warm_up(t);
     for (int r = 0; r < RUNS; r++) {
         if (beside) /* in turn with it, so that both see the same machine */
             once(beside, &unused, &full, NULL);

@@ -1,21 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What compiling kernels brings: the rows of bench_interp, interpreted and compiled, each as times
-# over the same work in C. Usage: jit.sh [seconds of each]; run it in the build tree.
+# What compiling kernels brings: the rows of bench_interp, interpreted, compiled and by tiers, each
+# as times over the same work in C. Usage: jit.sh [seconds of each]; run it in the build tree.
 set -eu
 s=${1:-0.1}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 WS_SOFT_JIT=never bench/bench_interp "$s" >"$dir/never"
 WS_SOFT_JIT=always WS_SOFT_JIT_SAY=1 bench/bench_interp "$s" >"$dir/always" 2>"$dir/say"
-echo "| kernel | interpreted, × C | compiled, × C |"
-echo "|---|---|---|"
+# Before it is measured a row runs until the tiers have judged it.
+WS_SOFT_JIT=tiers WS_BENCH_WARM=${WS_BENCH_WARM:-2} bench/bench_interp "$s" >"$dir/tiers"
+echo "| kernel | interpreted, × C | compiled, × C | by tiers, × C |"
+echo "|---|---|---|---|"
 # Rows without a C function have no such figure.
-paste -d '\n' "$dir/never" "$dir/always" | awk '
+paste -d '\n' "$dir/never" "$dir/always" "$dir/tiers" | awk '
     function times(line) { return match(line, /[0-9.]+ x the time/) ? substr(line, RSTART, RLENGTH - 11) : "" }
-    NR % 2 { name = substr($0, 1, 16); sub(/ +$/, "", name); first = times($0); next }
-    first != "" { printf "| %s | %s | %s |\n", name, first, times($0); n++; a += log(first); b += log(times($0)) }
-    END { if (n) printf "| geometric mean of %d | %.2f | %.2f |\n", n, exp(a / n), exp(b / n) }'
+    NR % 3 == 1 { name = substr($0, 1, 16); sub(/ +$/, "", name) }
+    { t[NR % 3] = times($0) }
+    NR % 3 == 0 && t[1] != "" { printf "| %s | %s | %s | %s |\n", name, t[1], t[2], t[0]; n++
+        for (k in t) sum[k] += log(t[k]) }
+    END { if (n) printf "| geometric mean of %d | %.2f | %.2f | %.2f |\n", n, exp(sum[1] / n), exp(sum[2] / n), exp(sum[0] / n) }'
 echo
 awk '/: compiled,/ { n++; sum += $(NF - 1); if ($(NF - 1) > most) { most = $(NF - 1); which = $2 } }
     /: not taken:/ { left = left " " $2 " (" $5 ")" }

@@ -146,6 +146,14 @@ enum ws_device_meter {
     WS_METER_NVML,
 };
 
+/* Which kernels software GPUs compile to machine code (doc/jit.md). Where the compiler's library is
+ * not installed, and what it does not take, is interpreted. */
+enum ws_device_compile {
+    WS_COMPILE_NEVER,
+    WS_COMPILE_ALWAYS, /* all, before their first block */
+    WS_COMPILE_TIERS,  /* what has run for a while, on a thread, if it is faster then */
+};
+
 /* What software GPUs look for in kernels, as a mask: invalid accesses, races, and reads of global
  * and of shared memory that nobody has written. */
 enum ws_inspect_tool {
@@ -174,7 +182,8 @@ struct ws_device_options {
      */
     const struct ws_followed *followed;
     uint32_t n_followed;
-    uint32_t inspect; /* mask of enum ws_inspect_tool; the first device's counts */
+    uint32_t inspect;               /* mask of enum ws_inspect_tool; the first device's counts */
+    enum ws_device_compile compile; /* of modules loaded from now on; the last device's counts */
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags),
  * -ENOMEM, -EAGAIN (no thread). */

@@ -51,6 +51,7 @@ struct ws_config {
     uint64_t shard_memory_bytes;
     uint32_t time_scale, n_workers, n_loaders, n_slots;
     uint32_t check; /* mask of enum ws_inspect_tool */
+    enum ws_device_compile compile;
     uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s,
         max_kernel_ms;
     uint64_t max_kernel_insns;

@@ -386,6 +386,7 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
         .local_bytes_per_thread_max = 512 << 10,
         .heap_bytes = 8 << 20,
         .inspect = c->check,
+        .compile = c->compile,
     };
     struct ws_follow follow[WS_MAX_GPUS_CONFIGURED] = {0};
     uint32_t n = 0;

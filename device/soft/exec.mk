@@ -9,7 +9,7 @@ device_libdevice_a_SOURCES += device/soft/exec/exec.h device/soft/exec/priv.h de
     device/soft/decode/cmp.c device/soft/decode/cvt.c device/soft/decode/mem.c device/soft/decode/lane.h device/soft/decode/lane.c device/soft/decode/calls.c device/soft/decode/flow.c \
     device/soft/exec/tex.h device/soft/exec/tex.c device/soft/exec/tex_srgb.inc device/soft/exec/tex.inc device/soft/exec/video.h device/soft/exec/video.inc \
     device/soft/exec/async.h device/soft/exec/async.c device/soft/decode/async.c device/soft/exec/matrix.h device/soft/exec/matrix.inc device/soft/exec/matrix.c device/soft/decode/matrix.c device/soft/decode/tex.c device/soft/decode/video.c
-device_libdevice_a_SOURCES += device/soft/jit/jit.h device/soft/jit/jit.c device/soft/jit/llvm.h device/soft/jit/llvm.c device/soft/jit/plan.h device/soft/jit/plan.c device/soft/jit/shape.h device/soft/jit/shape.c \
+device_libdevice_a_SOURCES += device/soft/jit/jit.h device/soft/jit/jit.c device/soft/jit/code.h device/soft/jit/compile.c device/soft/jit/tiers.c device/soft/jit/llvm.h device/soft/jit/llvm.c device/soft/jit/plan.h device/soft/jit/plan.c device/soft/jit/shape.h device/soft/jit/shape.c \
     device/soft/jit/emit.h device/soft/jit/emit.c device/soft/jit/ops.c device/soft/jit/mem.c
 EXEC_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(WS_VECTOR_CFLAGS) -fno-trapping-math -fno-math-errno -ffp-contract=off \
     -fno-unsafe-math-optimizations -fno-sanitize=null,alignment,object-size,pointer-overflow,thread

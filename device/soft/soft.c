@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "device/catalog.h"
 #include "device/soft/inspect/inspect.h"
+#include "device/soft/jit/jit.h"
 #include "device/soft/soft_private.h"
 #include "device/soft/timeline/events.h"
 
@@ -572,6 +573,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
         .no_machine_code = "a software GPU runs PTX alone: build with PTX (nvcc -gencode "
                            "arch=compute_XX,code=compute_XX)"};
     d->options = *options;
+    ws_jit_set_mode(options->compile);
     int r = ws_mem_new(&d->mem, spec->memory_bytes);
     if (!r)
         r = ws_timing_new(&d->timing, &drawn);

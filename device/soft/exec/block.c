@@ -149,6 +149,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         return ws_raise(-ENOMEM);
     b->g = g;
     b->img = img;
+    b->jit = ws_jit_of(g->code, g->kernel, g->block);
     b->n_threads = (uint32_t)threads;
     b->n_warps = (b->n_threads + 31) / 32;
     b->local_bytes = img->local_bytes;
@@ -242,7 +243,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     const struct ws_grid *g = b->g;
     const struct ws_exec_image *img = b->img;
     const struct ws_grid_part *before = b->part;
-    b->jit = ws_jit_get(g->code, g->kernel, g->block);
+    b->compiled = b->jit && ws_jit_choose(b->jit, linear);
+    b->ticks = 0;
     b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
     if (before && before->space != b->part->space)
@@ -314,8 +316,7 @@ static void deadlock(struct ws_blockrun *b)
     }
 }
 
-enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
-                              struct ws_exec_work *work)
+static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_exec_work *work)
 {
     struct ws_grid *g = b->g;
     struct ws_core_ctx *c = &b->ctx;
@@ -359,4 +360,17 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
             return WS_STEP_MORE; /* all spin or sleep: what they wait for is in another block */
     }
     return WS_STEP_DONE;
+}
+
+enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
+                              struct ws_exec_work *work)
+{
+    if (!b->jit || !ws_jit_is_open(b->jit))
+        return step(b, max_warp_insns, work);
+    uint64_t start = __builtin_ia32_rdtsc();
+    enum ws_step r = step(b, max_warp_insns, work);
+    b->ticks += __builtin_ia32_rdtsc() - start;
+    if (r == WS_STEP_DONE)
+        ws_jit_ran(b->jit, b->compiled, b->n_insns, b->ticks);
+    return r;
 }

@@ -215,7 +215,7 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, struct ws
     c->m = m;
     c->isa = isa_pick();
     c->audit = audit;
-    c->jit = !audit && ws_jit_wanted() ? ws_jit_images_new() : NULL;
+    c->jit = audit ? NULL : ws_jit_images_new();
     c->const_bytes = const_bytes(m);
     for (uint32_t k = 0; k < m->n_funcs; k++)
         n_kernels += m->funcs[k].is_entry && !m->funcs[k].is_decl;

@@ -517,7 +517,7 @@ enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, in
         c->granted = s.granted;
         c->spin = 0;
         s.last_run = ++w->stamp;
-        if (b->jit)
+        if (b->compiled)
             ws_jit_run(b->jit, c, s.u, s.enter);
         else
             b->g->code->isa->run(c, s.u, s.enter);

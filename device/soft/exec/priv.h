@@ -169,7 +169,9 @@ struct ws_jit_code;
 struct ws_blockrun {
     struct ws_grid *g;
     const struct ws_exec_image *img;
-    const struct ws_jit_code *jit; /* NULL: the interpreter runs it */
+    struct ws_jit_code *jit; /* NULL: kernels are not compiled */
+    bool compiled;           /* this block runs as machine code */
+    uint64_t ticks;          /* of the processor's clock that it has run; where it is asked for */
     struct ws_core_ctx ctx;
     uint32_t n_warps, n_threads, next_warp;
     struct ws_warp *warps;

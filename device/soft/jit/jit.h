@@ -8,19 +8,31 @@
 #ifndef WS_DEVICE_SOFT_JIT_JIT_H
 #define WS_DEVICE_SOFT_JIT_JIT_H
 
+#include "device/device.h"
 #include "device/soft/exec/image.h"
 
-struct ws_jit_code;
+struct ws_jit_code;   /* of a kernel for a shape of blocks */
 struct ws_jit_images; /* what was compiled of a module */
 
-/* Whether kernels are compiled at all: WS_SOFT_JIT=never|always. */
-bool ws_jit_wanted(void);
-/* The code of the grid's kernel for its shape of blocks, compiled now if it was not yet. NULL: it
- * is not taken, or the compiler's library is not installed. Lives as long as @code. */
-const struct ws_jit_code *ws_jit_get(const struct ws_code *code, uint32_t kernel,
-                                     const uint32_t block[3]);
-struct ws_jit_images *ws_jit_images_new(void); /* NULL: no memory */
+/* For modules that are loaded from now on. WS_SOFT_JIT=never|always|tiers in the environment
+ * counts before it. */
+void ws_jit_set_mode(enum ws_device_compile mode);
+
+/* Return: NULL: kernels are not compiled, or no memory. */
+struct ws_jit_images *ws_jit_images_new(void);
+/* No kernel of the module runs. NULL ok. Never waits for the compiler. */
 struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *i);
+
+/* What there is of the module's kernel for a shape of blocks; with WS_COMPILE_ALWAYS it is compiled
+ * here. NULL: kernels are not compiled, or the compiler's library is not installed. Lives as long
+ * as @code. */
+struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const uint32_t block[3]);
+/* Whether a block that begins now is to run compiled. @block: its number. */
+bool ws_jit_choose(struct ws_jit_code *j, uint64_t block);
+/* Whether ws_jit_ran() is still wanted of blocks. */
+bool ws_jit_is_open(const struct ws_jit_code *j);
+/* A block has ended: so many warp instructions in so many ticks of the processor's clock. */
+void ws_jit_ran(struct ws_jit_code *j, bool compiled, uint64_t n_insns, uint64_t ticks);
 /* As struct ws_isa's run. */
 void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c, const struct ws_uop *u,
                 const struct ws_seg *enter);

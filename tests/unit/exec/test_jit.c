@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "device/soft/jit/code.h"
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/llvm.h"
 #include "tests/unit/exec/fixture.h"
@@ -209,6 +210,91 @@ static void test_no_page_is_writable_and_executable(void **state)
     free(o);
 }
 
+/* ---- tiers ---- */
+static const uint32_t tier_block[3] = {64, 1, 1};
+
+static void tiers_begin(struct fix *f, uint32_t **ret_words, struct ws_jit_code **ret)
+{
+    static const char ptx[] = HEAD
+        "mov.u32 %r5, 0; mov.u32 %r6, %r4;\nagain:\n"
+        "mad.lo.s32 %r6, %r6, 1664525, 1013904223; xor.b32 %r6, %r6, %r5; add.u32 %r5, %r5, 1;\n"
+        "setp.lt.u32 %p0, %r5, %r0; @%p0 bra again;\nst.global.u32 [%x2], %r6;\n" TAIL;
+    setenv("WS_SOFT_JIT", "tiers", 1);
+    fix_init(f);
+    fix_must_load(f, ptx);
+    *ret_words = fix_host(f, fix_alloc(f, BYTES));
+    *ret = ws_jit_of(f->code, 0, tier_block);
+    assert_non_null(*ret);
+}
+
+/* Launches the kernel, and sees that each of its threads has the right number. */
+static void tiers_launch(struct fix *f, uint32_t *words)
+{
+    enum { TURNS = 2000, BLOCKS = 8 };
+    struct {
+        uint64_t va;
+        uint32_t n;
+    } params = {f->bufs[0].va, TURNS};
+    memset(words, 0, BYTES);
+    fix_launch(f,
+               &(struct launch){
+                   .kernel = "k", .grid = {BLOCKS, 1, 1}, .block = {64, 1, 1}, .params = &params});
+    assert_int_equal(f->error, WS_DEV_OK);
+    for (uint32_t i = 0; i < BLOCKS * 64; i++) {
+        uint32_t v = i;
+        for (uint32_t n = 0; n < TURNS; n++)
+            v = (v * 1664525u + 1013904223u) ^ n;
+        assert_int_equal(words[i], v);
+    }
+}
+
+/* From the interpreter to the compiler while it is launched again and again, right at each time. */
+static void test_tiers(void **state)
+{
+    struct fix f;
+    uint32_t *words;
+    struct ws_jit_code *j;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    tiers_begin(&f, &words, &j);
+    int last = WS_JIT_COLD, seen = 1 << WS_JIT_COLD;
+    while (last < WS_JIT_COMPILED) {
+        tiers_launch(&f, words);
+        int now = atomic_load(&j->tier);
+        assert_true(now >= last);
+        seen |= 1 << (last = now);
+    }
+    assert_true(seen >> WS_JIT_QUEUED & 1 || seen >> WS_JIT_TRIED & 1);
+    assert_int_equal(last, WS_JIT_COMPILED);
+    assert_true(j->score[0].n >= 8 && j->score[1].n >= 8);
+    tiers_launch(&f, words);
+    fix_deinit(&f);
+    unsetenv("WS_SOFT_JIT");
+}
+
+/* A module that goes while its kernel is in the compiler's hands. */
+static void test_unloaded_while_it_is_compiled(void **state)
+{
+    struct fix f;
+    uint32_t *words;
+    struct ws_jit_code *j;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    struct ws_jit_totals before = ws_jit_totals();
+    tiers_begin(&f, &words, &j);
+    while (atomic_load(&j->tier) == WS_JIT_COLD)
+        tiers_launch(&f, words);
+    fix_deinit(&f); /* the kernel waits for the thread, or the thread has it */
+    tiers_begin(&f, &words, &j);
+    while (atomic_load(&j->tier) < WS_JIT_TRIED)
+        tiers_launch(&f, words);
+    assert_in_range(ws_jit_totals().n_compiled, before.n_compiled + 1, before.n_compiled + 2);
+    fix_deinit(&f);
+    unsetenv("WS_SOFT_JIT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +305,8 @@ int main(void)
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_no_page_is_writable_and_executable),
+        cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_unloaded_while_it_is_compiled),
     };
     return cmocka_run_group_tests_name("exec_jit", tests, NULL, NULL);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/jit/code.h - the code of one kernel for one shape of blocks. Private to the room. */
+#ifndef WS_DEVICE_SOFT_JIT_CODE_H
+#define WS_DEVICE_SOFT_JIT_CODE_H
+
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "device/soft/jit/jit.h"
+#include "device/soft/jit/llvm.h"
+
+/* A row of known shape that is live at an entry. */
+struct ws_jit_claim {
+    uint32_t off;
+    uint8_t width;
+    const int64_t *apart; /* of each lane from lane 0 */
+};
+
+/* How far a kernel is, with tiers (tiers.c). */
+enum ws_jit_tier {
+    WS_JIT_COLD,        /* has not run for long */
+    WS_JIT_QUEUED,      /* for the thread that compiles, or in its hands */
+    WS_JIT_TRIED,       /* compiled; blocks run both ways, to see which is faster */
+    WS_JIT_COMPILED,    /* runs compiled from now on */
+    WS_JIT_INTERPRETED, /* stays in the interpreter: not taken, or slower when compiled */
+};
+
+/* Time for each warp instruction, of the best block that ran in one way. */
+struct ws_jit_score {
+    double best; /* ticks of the processor's clock */
+    unsigned n;  /* blocks */
+};
+
+struct ws_jit_code {
+    const struct ws_code *of; /* until the second step of compiling begins */
+    const struct ws_exec_image *img;
+    uint32_t block[3];
+    uint32_t (*run)(struct ws_core_ctx *c, uint32_t entry); /* NULL: not taken */
+    struct ws_jit_claim **claims; /* by micro-op: ends with width 255; NULL: no entry */
+    llvm_context cx;
+    llvm_module module; /* between the two steps of compiling */
+    llvm_engine engine;
+    struct ws_arena arena;
+    char name[64]; /* of the kernel, as far as there is room */
+    uint64_t compile_ns;
+    struct ws_jit_code *next; /* of the module */
+
+    _Atomic int tier; /* enum ws_jit_tier: what was written before it was set can be read after */
+    _Atomic uint64_t cold_ticks;
+    struct ws_jit_score score[2]; /* [compiled]; this and below: under the lock of tiers.c */
+    struct ws_jit_code *next_queued;
+    bool orphaned; /* its module was unloaded while it was compiled */
+};
+
+/* ---- compile.c ---- */
+/* The first step makes LLVM's form of the kernel, in some milliseconds; it reads the module that
+ * the kernel is of. The second makes machine code of that, which takes most of the time, and needs
+ * nothing but @j. Return: 0: done; 1: the kernel is not taken; -ENOMEM. */
+WS_MUST_CHECK int ws_jit_compile_begin(struct ws_jit_code *j);
+WS_MUST_CHECK int ws_jit_compile_finish(struct ws_jit_code *j);
+void ws_jit_code_free(struct ws_jit_code *j);
+
+/* ---- tiers.c ---- */
+/* The thread that compiles knows @j no more, or frees it when it has finished with it. Return:
+ * whether it is the caller's to free. */
+bool ws_jit_tiers_leave(struct ws_jit_code *j);
+
+#endif
