@@ -244,6 +244,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     const struct ws_exec_image *img = b->img;
     const struct ws_grid_part *before = b->part;
     b->compiled = b->jit && ws_jit_choose(b->jit, linear);
+    b->timed = b->jit && ws_jit_is_open(b->jit);
     b->ticks = 0;
     b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
@@ -365,7 +366,7 @@ static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct 
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
                               struct ws_exec_work *work)
 {
-    if (!b->jit || !ws_jit_is_open(b->jit))
+    if (!b->timed)
         return step(b, max_warp_insns, work);
     uint64_t start = __builtin_ia32_rdtsc();
     enum ws_step r = step(b, max_warp_insns, work);

@@ -171,7 +171,8 @@ struct ws_blockrun {
     const struct ws_exec_image *img;
     struct ws_jit_code *jit; /* NULL: kernels are not compiled */
     bool compiled;           /* this block runs as machine code */
-    uint64_t ticks;          /* of the processor's clock that it has run; where it is asked for */
+    bool timed;              /* how long it runs is wanted; said at its start, to time all of it */
+    uint64_t ticks;          /* of the processor's clock that it has run, if so */
     struct ws_core_ctx ctx;
     uint32_t n_warps, n_threads, next_warp;
     struct ws_warp *warps;

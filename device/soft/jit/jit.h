@@ -3,7 +3,8 @@
  *
  * An image is compiled for one shape of blocks, into a function with the contract of the vector
  * core (struct ws_isa, run): it executes one split of a warp, from where it is until the core must
- * be left, with the same results, faults and counts. Blocks that were begun in the interpreter stay there.
+ * be left, with the same results, faults and counts. Blocks that were begun in the interpreter stay
+ * there.
  * Threads: any. */
 #ifndef WS_DEVICE_SOFT_JIT_JIT_H
 #define WS_DEVICE_SOFT_JIT_JIT_H
@@ -29,7 +30,7 @@ struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *i);
 struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const uint32_t block[3]);
 /* Whether a block that begins now is to run compiled. @block: its number. */
 bool ws_jit_choose(struct ws_jit_code *j, uint64_t block);
-/* Whether ws_jit_ran() is still wanted of blocks. */
+/* Whether ws_jit_ran() is wanted of a block that begins now. */
 bool ws_jit_is_open(const struct ws_jit_code *j);
 /* A block has ended: so many warp instructions in so many ticks of the processor's clock. */
 void ws_jit_ran(struct ws_jit_code *j, bool compiled, uint64_t n_insns, uint64_t ticks);
