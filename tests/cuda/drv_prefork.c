@@ -27,7 +27,7 @@ static int child(unsigned number, unsigned n_children, _Atomic unsigned *n_ready
     DRV(memcpy_htod_async(memory, pinned, BYTES, NULL));
     DRV(memcpy_dtoh_async(more, memory, BYTES, NULL));
     DRV(ctx_synchronize());
-    if (memcmp(pinned, more, BYTES) != 0 || more[0] != number)
+    if (memcmp(pinned, more, BYTES) != 0 || more[0] != (unsigned char)number)
         return work_fail("prefork", "child %u has other bytes than its own", number);
     DRV(mem_free_host(pinned));
     DRV(mem_free_host(more));
