@@ -255,6 +255,13 @@ static void neighbours(const struct ws_space *s, uint64_t va, struct ws_mapping 
     } while (seq & 1 || LOAD(s->seq) != seq);
 }
 
+bool ws_space_meets(const struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    struct ws_mapping m[2];
+    neighbours(s, va, m);
+    return (m[0].bytes && va - m[0].va < m[0].bytes) || (m[1].bytes && m[1].va - va < bytes);
+}
+
 bool ws_space_find_near(const struct ws_space *s, uint32_t who, uint64_t va,
                         struct ws_space_near *ret)
 {

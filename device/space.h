@@ -32,6 +32,8 @@ struct ws_host_hook {
 };
 void ws_space_set_host_hook(const struct ws_host_hook *h);
 
+/* Whether a mapping has any address of [va, va + bytes). */
+bool ws_space_meets(const struct ws_space *s, uint64_t va, uint64_t bytes);
 /* As ws_space_find(), as the devices of mask @who see it: not there if they may not read, read-only
  * if they may not write. */
 bool ws_space_find_as(const struct ws_space *s, uint32_t who, uint64_t va, uint64_t bytes,

@@ -65,6 +65,8 @@ struct ws_real_ops {
 const struct ws_cuda_capabilities *ws_device_cuda_capabilities(const struct ws_device *d);
 /* The driver's name of the GPU. Return: false: not a CUDA device. */
 bool ws_device_cuda_uuid(const struct ws_device *d, uint8_t ret[16]);
+/* How much memory the driver has free; 0: it does not say. @d: of ws_device_open_cuda(). */
+uint64_t ws_device_cuda_free_bytes(struct ws_device *d);
 /* The energy of @ns of work that another context did alone on the GPU. That energy is then given to
  * no operation any more. Return: false: the device has no counter of energy. */
 bool ws_device_cuda_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);

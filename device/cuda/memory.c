@@ -413,6 +413,17 @@ static bool take(struct ws_cuda *d, uint64_t bytes)
     return false;
 }
 
+uint64_t ws_device_cuda_free_bytes(struct ws_device *dev)
+{
+    struct ws_cuda *d = ws_cuda_of(dev);
+    size_t free_bytes = 0, total = 0;
+    if (d->lost || ws_cuda_enter(d) != WS_CU_SUCCESS ||
+        WS_CU(d, cuMemGetInfo, &free_bytes, &total) != WS_CU_SUCCESS)
+        return 0;
+    uint64_t used = d->memory_used, left = used < d->memory_limit ? d->memory_limit - used : 0;
+    return WS_MIN((uint64_t)free_bytes, left);
+}
+
 int ws_cuda_mem_alloc(struct ws_device *dev, uint64_t bytes, struct ws_backing *ret)
 {
     struct ws_cuda *d = ws_cuda_of(dev);

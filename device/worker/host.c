@@ -12,56 +12,81 @@
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_proxy *open_proxies;
 
-void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
+static void region_make(struct ws_proxy *p, struct ws_proxy_post *post)
 {
-    struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof(*g));
-    if (!g)
-        return; /* copies then send the bytes themselves */
-    *g = (struct ws_proxy_region){
-        .id = ws_proxy_number(), .host = host, .bytes = bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
-    int64_t r = g->fd < 0 ? -EMFILE : ws_proxy_calls_begin(p);
-    if (r) {
-        if (g->fd >= 0)
-            close(g->fd);
-        free(g);
+    struct ws_proxy_region *g = post->what;
+    if (ws_proxy_calls_begin(p))
         return;
-    }
-    r = ws_proxy_call(p, ws_wire_head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes),
-                      WS_PART_NONE, g->fd);
+    int64_t r = ws_proxy_call(p, ws_wire_head_of(WS_WIRE_REGION_NEW, g->id), WS_PART(g->bytes),
+                              WS_PART_NONE, g->fd);
     ws_wire_done_with(p->answer);
     if (!r) {
         pthread_mutex_lock(&p->regions_lock);
+        ws_list_remove(&g->node);
         ws_list_append(&p->regions, &g->node);
         pthread_mutex_unlock(&p->regions_lock);
     }
     ws_proxy_calls_end(p);
-    if (r) {
-        close(g->fd);
+}
+
+void ws_proxy_host_register(struct ws_device *d, void *host, uint64_t bytes, int fd)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
+    struct ws_proxy_region *g = fd < 0 ? NULL : ws_alloc(sizeof(*g));
+    struct ws_proxy_post *post = g ? ws_proxy_post_new(p, region_make, 0, g) : NULL;
+    int own = post ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (own < 0) {
+        free(post);
         free(g);
+        return; /* copies then send the bytes themselves */
     }
+    *g = (struct ws_proxy_region){.id = ws_proxy_number(), .host = host, .bytes = bytes, .fd = own};
+    pthread_mutex_lock(&p->regions_lock);
+    ws_list_append(&p->posted_regions, &g->node);
+    pthread_mutex_unlock(&p->regions_lock);
+    ws_proxy_post(p, post);
+}
+
+/* calls_lock: the list is not replayed meanwhile. */
+static void region_gone(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct ws_proxy_region *g = post->what;
+    pthread_mutex_lock(&p->calls_lock);
+    pthread_mutex_lock(&p->regions_lock);
+    ws_list_remove(&g->node);
+    pthread_mutex_unlock(&p->regions_lock);
+    pthread_mutex_unlock(&p->calls_lock);
+    ws_proxy_tell_now(p, ws_wire_head_of(WS_WIRE_REGION_FREE, g->id), NULL);
+    close(g->fd);
+    free(g);
+}
+
+/* regions_lock held. */
+static struct ws_proxy_region *registered(const struct ws_list *regions, const void *host)
+{
+    ws_list_for_each (it, regions) {
+        struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
+        if (g->host == host && !g->gone)
+            return g;
+    }
+    return NULL;
 }
 
 void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_proxy_region *found = NULL;
-    pthread_mutex_lock(&p->calls_lock); /* the list is not replayed meanwhile */
+    WS_PROXY_MEASURE(p);
     pthread_mutex_lock(&p->regions_lock);
-    ws_list_for_each (it, &p->regions) {
-        struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
-        if (g->host == host)
-            found = g;
-    }
-    if (found)
-        ws_list_remove(&found->node);
+    struct ws_proxy_region *g = registered(&p->regions, host);
+    if (!g)
+        g = registered(&p->posted_regions, host);
+    if (g)
+        g->gone = true;
     pthread_mutex_unlock(&p->regions_lock);
-    ws_proxy_calls_end(p);
-    if (!found)
-        return;
-    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_REGION_FREE, found->id), NULL);
-    close(found->fd);
-    free(found);
+    struct ws_proxy_post *post = g ? ws_proxy_post_new(p, region_gone, 0, g) : NULL;
+    if (post)
+        ws_proxy_post(p, post);
 }
 
 bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, uint64_t *ret_id,
@@ -72,7 +97,7 @@ bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, 
     pthread_mutex_lock(&p->regions_lock);
     ws_list_for_each (it, &p->regions) {
         const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
-        if (h < g->host || (uint64_t)(h - g->host) > g->bytes ||
+        if (g->gone || h < g->host || (uint64_t)(h - g->host) > g->bytes ||
             bytes > g->bytes - (uint64_t)(h - g->host))
             continue;
         *ret_id = g->id;
@@ -86,22 +111,23 @@ bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, 
 
 /* ---- what is mapped for kernels, on all GPUs ---- */
 
+/* Not under hosts_lock, which the loop takes: the worker may take long to answer. No GPU is closed
+ * while a client is there. */
 static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
 {
     int r = 0;
-    struct ws_proxy *p, *q;
-    pthread_mutex_lock(&hosts_lock);
-    for (p = open_proxies; p && !r; p = p->next_open) {
+    struct ws_proxy *from = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE), *p, *q;
+    for (p = from; p && !r; p = p->next_open) {
         uint64_t region, offset;
+        ws_proxy_settle(p); /* the region may be posted */
         r = ws_proxy_region_find(p, host, bytes, &region, &offset)
                 ? ws_proxy_map_region(p, ws_space_id(s), va, bytes, region, offset)
                 : -EINVAL;
         if (r)
             break;
     }
-    for (q = open_proxies; r && q != p; q = q->next_open)
+    for (q = from; r && q != p; q = q->next_open)
         ws_proxy_unmap_region(q, ws_space_id(s), va);
-    pthread_mutex_unlock(&hosts_lock);
     return r;
 }
 
@@ -141,6 +167,15 @@ void ws_proxy_hosts_open(struct ws_proxy *p)
     pthread_mutex_unlock(&hosts_lock);
 }
 
+static void regions_free(struct ws_list *regions)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(regions))) {
+        close(ws_list_entry(n, struct ws_proxy_region, node)->fd);
+        free(ws_list_entry(n, struct ws_proxy_region, node));
+    }
+}
+
 void ws_proxy_hosts_close(struct ws_proxy *p)
 {
     pthread_mutex_lock(&hosts_lock);
@@ -152,9 +187,6 @@ void ws_proxy_hosts_close(struct ws_proxy *p)
     if (!open_proxies)
         ws_space_set_host_hook(NULL);
     pthread_mutex_unlock(&hosts_lock);
-    struct ws_list *n;
-    while ((n = ws_list_pop(&p->regions))) {
-        close(ws_list_entry(n, struct ws_proxy_region, node)->fd);
-        free(ws_list_entry(n, struct ws_proxy_region, node));
-    }
+    regions_free(&p->regions);
+    regions_free(&p->posted_regions);
 }

@@ -252,6 +252,7 @@ static void close_worker(struct ws_proxy *p)
 {
     static const int none[2] = {-1, -1};
     int fd[2] = {p->ops_fd, p->calls_fd};
+    ws_proxy_question_close(p);
     set_worker(p, 0, none);
     for (int k = 0; k < 2; k++)
         if (fd[k] >= 0)
@@ -285,8 +286,9 @@ static int start(struct ws_proxy *p, bool first)
 {
     int fd[2] = {-1, -1};
     struct ws_wire_hello h;
+    uint64_t free_bytes = atomic_load(&p->page->free_bytes); /* until the new worker says */
     memset(p->page, 0, sizeof(*p->page));
-    ws_proxy_forget_notices(p);
+    atomic_store(&p->page->free_bytes, free_bytes);
     int pid = ws_proxy_spawn(p->program, &p->config, p->page_fd, !first, fd, p->answer);
     if (pid < 0) {
         if (first)
@@ -307,6 +309,7 @@ static int start(struct ws_proxy *p, bool first)
             p->hello = h;
         else
             r = ws_proxy_restore(p);
+        ws_proxy_question_open(p);
     }
     if (r) {
         close_worker(p);

@@ -1,6 +1,6 @@
 # A real GPU in a process of its own: the daemon's side is in libdevice, the other is a program.
-device_libdevice_a_SOURCES += device/worker/worker.h device/worker/calls.def device/worker/wire.h device/worker/wire.c device/worker/proxy.h device/worker/state.h device/worker/proxy.c \
-    device/worker/call.c device/worker/ops.c device/worker/tables.c device/worker/host.c device/worker/module.c device/worker/machine.c \
+device_libdevice_a_SOURCES += device/worker/worker.h device/worker/calls.def device/worker/wire.h device/worker/wire.c device/worker/proxy.h device/worker/post.h device/worker/state.h device/worker/proxy.c \
+    device/worker/call.c device/worker/post.c device/worker/ops.c device/worker/tables.c device/worker/host.c device/worker/module.c device/worker/machine.c \
     device/worker/life.c device/worker/hang.c device/worker/peer.c
 pkglibexec_PROGRAMS += device/worker/wattshare-gpu-worker
 device_worker_wattshare_gpu_worker_SOURCES = device/worker/process/process.h device/worker/process/main.c device/worker/process/objects.c \

@@ -278,8 +278,10 @@ static int get_text(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
     return m->text ? 0 : ws_raise(-ENOMEM);
 }
 
-static void module_free(struct ws_dmodule *m)
+void ws_proxy_module_unref(struct ws_dmodule *m)
 {
+    if (--m->n_refs)
+        return;
     for (uint32_t k = 0; m->why && k < m->info.n_kernels; k++)
         free(m->why[k]);
     pthread_mutex_destroy(&m->lock);
@@ -302,6 +304,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
         free(answer);
         return ws_raise(-ENOMEM);
     }
+    m->n_refs = 1;
     m->id = ws_proxy_number();
     pthread_mutex_init(&m->lock, NULL);
     m->fenced = ptx->fenced;
@@ -322,7 +325,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     free(answer);
     if (r) {
         r = r > 0 && m->machine ? r : ws_raise(-ENOMEM);
-        module_free(m);
+        ws_proxy_module_unref(m);
         return (int)r;
     }
     set_loaded(p, m, generation);
@@ -335,30 +338,71 @@ void ws_proxy_module_unload(struct ws_dmodule *m)
     for (uint32_t k = 0; k < WS_ACCESS_DEVICES; k++)
         if (m->loaded[k])
             ws_proxy_tell_open(m->loaded[k], ws_wire_head_of(WS_WIRE_MODULE_FREE, m->id));
-    module_free(m);
+    ws_proxy_module_unref(m);
+}
+
+/* ---- questions ----
+ *
+ * They have a loader's connection of their own, whose thread waits for no other: the loop waits for
+ * the answer. */
+
+void ws_proxy_question_close(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->question_lock);
+    if (p->question_fd >= 0)
+        close(p->question_fd);
+    p->question_fd = -1;
+    pthread_mutex_unlock(&p->question_lock);
+}
+
+void ws_proxy_question_open(struct ws_proxy *p)
+{
+    ws_proxy_question_close(p);
+    int fd = connect_loader(p);
+    pthread_mutex_lock(&p->question_lock);
+    p->question_fd = fd;
+    pthread_mutex_unlock(&p->question_lock);
+}
+
+/* Return: the answer's value, or -EIO: no worker answers, or its answer is shorter than @bytes. */
+static int64_t question(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
+                        void *ret, size_t bytes)
+{
+    struct ws_wire_message *a = ws_alloc(sizeof(*a));
+    int64_t r = -EIO;
+    pthread_mutex_lock(&p->question_lock);
+    if (a && p->question_fd >= 0 &&
+        !ws_wire_send(p->question_fd, head, body, WS_PART_NONE, -1, 0) &&
+        !ws_wire_recv(p->question_fd, a)) {
+        r = ws_wire_take(a, ret, bytes) ? a->head.value : -EIO;
+        ws_wire_done_with(a);
+    }
+    pthread_mutex_unlock(&p->question_lock);
+    free(a);
+    return r;
 }
 
 int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_t kernel,
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
     struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
     /* only the note of where it is loaded may change */
     struct ws_dmodule *m = (struct ws_dmodule *)cm;
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
-    if (ws_proxy_module_here(p, m) || ws_proxy_calls_begin(p))
-        return ws_raise(-EINVAL);
-    int64_t r = ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(q),
-                                  WS_PART_NONE, -1);
-    if (r != WS_PROXY_ENDED) {
-        if (!r && !ws_wire_take(p->answer, &q, sizeof(q)))
-            r = -EINVAL;
-        ws_wire_done_with(p->answer);
-    }
-    ws_proxy_calls_end(p);
-    if (r)
+    if (ws_proxy_module_here(p, m) ||
+        question(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(q), &q, sizeof(q)))
         return ws_raise(-EINVAL);
     *ret = (struct ws_occupancy){q.blocks_per_sm,
                                  ws_wire_limits[q.limit % WS_ARRAY_SIZE(ws_wire_limits)]};
     return 0;
+}
+
+bool ws_proxy_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
+    return question(p, ws_wire_head_of(WS_WIRE_CHARGE, ns), WS_PART_NONE, ret_uj,
+                    sizeof(*ret_uj)) == 1;
 }

@@ -6,6 +6,8 @@
  * sent to the next worker. So are copies and fills that it had begun, once: repeating them does no
  * harm. Launches that it had begun end with an error.
  *
+ * An operation waits for what was posted for its space before it (post.c), and is sent then.
+ *
  * Host memory in registered regions is named by region and offset. Other host memory travels with
  * the operation, without the gaps between its rows: in the message if it is short, else in shared
  * memory of its own. */
@@ -180,7 +182,8 @@ static void forget(struct ws_proxy *p, struct ws_proxy_op *o)
 {
     ws_list_remove(&o->node);
     HASH_DEL(p->by_id, o);
-    p->n_unsent -= !o->sent;
+    p->n_held -= o->after != 0;
+    p->n_unsent -= !o->sent && !o->after;
 }
 
 /* ---- sending. ops_lock held ---- */
@@ -204,6 +207,20 @@ static int send_one(struct ws_proxy *p, struct ws_proxy_op *o)
     return 0;
 }
 
+/* What the sender is to send when the worker takes messages again. */
+struct late_notice {
+    struct ws_list node;
+    struct ws_wire_head head;
+    struct ws_wire_map map;
+};
+
+static void asks_free(struct ws_list *asks)
+{
+    struct ws_list *n;
+    while ((n = ws_list_pop(asks)))
+        free(ws_list_entry(n, struct late_notice, node));
+}
+
 /* Sends a notice about submissions that were sent before; where the loop would have to wait, the
  * sender does it. */
 static void tell(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_map map)
@@ -212,9 +229,14 @@ static void tell(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_ma
     if (ws_list_empty(&p->asks) &&
         ws_wire_send(p->ops_fd, head, body, WS_PART_NONE, -1, MSG_DONTWAIT) != -EAGAIN)
         return; /* if the worker has ended, there is nobody to be told */
-    struct ws_proxy_notice *t = ws_proxy_notice_new(p, head, &map);
-    if (!t)
+    struct late_notice *t = ws_alloc(sizeof(*t));
+    if (!t) {
+        ws_log(WS_ERROR, "worker: gpu=%u the notice %s was not sent: out of memory", p->base.index,
+               ws_wire_name(head.type));
         return;
+    }
+    t->head = head;
+    t->map = map;
     ws_list_append(&p->asks, &t->node);
     pthread_cond_signal(&p->sender_wake);
 }
@@ -223,7 +245,7 @@ static void tell(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_ma
 static int send_asks(struct ws_proxy *p)
 {
     while (!ws_list_empty(&p->asks)) {
-        struct ws_proxy_notice *t = ws_list_entry(p->asks.next, struct ws_proxy_notice, node);
+        struct late_notice *t = ws_list_entry(p->asks.next, struct late_notice, node);
         struct ws_wire_part body = t->head.type == WS_WIRE_CANCEL ? WS_PART(t->map) : WS_PART_NONE;
         if (ws_wire_send(p->ops_fd, t->head, body, WS_PART_NONE, -1, MSG_DONTWAIT) == -EAGAIN)
             return -EAGAIN;
@@ -233,32 +255,19 @@ static int send_asks(struct ws_proxy *p)
     return 0;
 }
 
-/* Sends notices that the worker could not take, now and then. ops_lock held, but not meanwhile. */
-static void send_left(struct ws_proxy *p)
-{
-    p->notices_left = false;
-    pthread_mutex_unlock(&p->ops_lock);
-    ws_proxy_send_left(p);
-    usleep(1000);
-    pthread_mutex_lock(&p->ops_lock);
-}
-
 void *ws_proxy_sender_main(void *arg)
 {
     struct ws_proxy *p = arg;
     pthread_mutex_lock(&p->ops_lock);
     while (!p->closing) {
-        if ((!p->n_unsent && ws_list_empty(&p->asks) && !p->notices_left) ||
-            p->state != WS_PROXY_RUNNING) {
+        if ((!p->n_unsent && ws_list_empty(&p->asks)) || p->state != WS_PROXY_RUNNING) {
             pthread_cond_wait(&p->sender_wake, &p->ops_lock);
             continue;
         }
-        if (p->notices_left)
-            send_left(p);
         int r = send_asks(p);
         ws_list_for_each (it, &p->ops) {
             struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
-            if (r || (!o->sent && (r = send_one(p, o))))
+            if (r || (!o->sent && !o->after && (r = send_one(p, o))))
                 break;
         }
         if (!r)
@@ -270,26 +279,86 @@ void *ws_proxy_sender_main(void *arg)
             usleep(1000); /* the worker has ended, which the reader notices */
         pthread_mutex_lock(&p->ops_lock);
     }
-    ws_proxy_notices_free(&p->asks);
+    asks_free(&p->asks);
     pthread_mutex_unlock(&p->ops_lock);
     return NULL;
 }
 
-static bool is_broken(const struct ws_proxy *p, const struct ws_space *s)
+/* ---- what an operation needs of its space ---- */
+
+static const struct ws_proxy_broken *is_broken(const struct ws_proxy *p, const struct ws_space *s)
 {
     for (size_t k = 0; k < p->n_broken; k++)
-        if (p->broken[k] == ws_space_id(s))
-            return true;
-    return false;
+        if (p->broken[k].space == ws_space_id(s))
+            return &p->broken[k];
+    return NULL;
 }
 
-static bool lacks_memory(const struct ws_proxy *p, const struct ws_op *op)
+/* Fails the operation if a space of it is broken. ops_lock held. */
+static void check_memory(const struct ws_proxy *p, struct ws_op *op)
 {
     const struct ws_launch_parts *parts = op->kind == WS_OPK_LAUNCH ? op->launch.parts : NULL;
-    bool any = is_broken(p, op->space);
-    for (uint32_t k = 0; parts && k < parts->n; k++)
-        any |= is_broken(p, parts->part[k].space);
-    return any;
+    const struct ws_proxy_broken *b = is_broken(p, op->space);
+    for (uint32_t k = 0; !b && parts && k < parts->n; k++)
+        b = is_broken(p, parts->part[k].space);
+    if (b && b->in_restart)
+        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE,
+                      "memory was lost when the GPU's worker was restarted: %.100s",
+                      p->status.last);
+    else if (b)
+        ws_check_fail(op, WS_DEV_E_NO_MEMORY,
+                      "the driver refused memory that had been promised to the program");
+}
+
+/* The post that the operation must wait for; 0: none. */
+static uint64_t awaited(struct ws_proxy *p, const struct ws_proxy_op *o)
+{
+    const struct ws_op *op = o->op;
+    bool joint = op->kind == WS_OPK_LAUNCH && op->launch.parts;
+    return op->space ? ws_proxy_pending(p, joint ? 0 : o->wire.space) : 0;
+}
+
+/* It gets a new number, since those behind it may have been sent: the worker tells by numbers what
+ * it has begun. ops_lock held. */
+static void release(struct ws_proxy *p, struct ws_proxy_op *o)
+{
+    ws_list_remove(&o->node);
+    HASH_DEL(p->by_id, o);
+    o->after = 0;
+    o->id = ++p->last_id;
+    ws_list_append(&p->ops, &o->node);
+    HASH_ADD(hh, p->by_id, id, sizeof(o->id), o);
+    p->n_held--;
+    p->n_unsent++;
+}
+
+void ws_proxy_ops_posted(struct ws_proxy *p, uint64_t number)
+{
+    struct ws_list ended;
+    ws_list_init(&ended);
+    pthread_mutex_lock(&p->ops_lock);
+    uint32_t n = p->n_held;
+    ws_list_for_each_safe (it, &p->ops) {
+        struct ws_proxy_op *o = ws_list_entry(it, struct ws_proxy_op, node);
+        if (!n)
+            break;
+        if (!o->after)
+            continue;
+        n--;
+        if (o->after > number)
+            continue;
+        if (p->n_broken)
+            check_memory(p, o->op);
+        if (o->op->error) {
+            forget(p, o);
+            ws_list_append(&ended, &o->node);
+        } else {
+            release(p, o);
+        }
+    }
+    pthread_cond_signal(&p->sender_wake);
+    pthread_mutex_unlock(&p->ops_lock);
+    finish_all(p, &ended);
 }
 
 /* ---- device.h ---- */
@@ -353,15 +422,16 @@ static bool queue(struct ws_proxy *p, struct ws_proxy_op *o)
     pthread_mutex_lock(&p->ops_lock);
     if (p->state == WS_PROXY_LOST)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE, "the GPU is lost: %.150s", p->lost_text);
-    else if (op->space && p->n_broken && lacks_memory(p, op))
-        ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE,
-                      "memory was lost when the GPU's worker was restarted: %.100s",
-                      p->status.last);
+    else if (op->space && p->n_broken)
+        check_memory(p, op);
     if (!op->error) {
         o->id = ++p->last_id;
+        o->after = awaited(p, o);
         ws_list_append(&p->ops, &o->node);
         HASH_ADD(hh, p->by_id, id, sizeof(o->id), o);
-        if (p->n_unsent++ || p->state != WS_PROXY_RUNNING || send_one(p, o))
+        if (o->after)
+            p->n_held++;
+        else if (p->n_unsent++ || p->state != WS_PROXY_RUNNING || send_one(p, o))
             pthread_cond_signal(&p->sender_wake);
     }
     bool ok = !op->error;
@@ -602,7 +672,7 @@ void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why)
         forget(p, o);
         ws_list_append(&ended, &o->node);
     }
-    ws_proxy_notices_free(&p->asks);
+    asks_free(&p->asks);
     pthread_mutex_unlock(&p->ops_lock);
     finish_all(p, &ended);
 }

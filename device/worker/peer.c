@@ -119,6 +119,8 @@ static void do_copy(struct peer_copy *c)
         c->bounce = m;
         ws_device_host_register(c->from, m, PIECE_BYTES, fd);
         ws_device_host_register(c->to, m, PIECE_BYTES, fd);
+        ws_proxy_settle(ws_proxy_of(c->from));
+        ws_proxy_settle(ws_proxy_of(c->to));
         for (uint64_t z = 0; z < WS_MAX(op->copy.depth, UINT64_C(1)) && !op->error; z++)
             slice(c, op->copy.dst_va + z * op->copy.dst.slice,
                   op->copy.src_va + z * op->copy.src.slice);

@@ -96,19 +96,6 @@ static void uuid(const struct ws_device *d, uint8_t ret[16])
     memcpy(ret, WS_CONTAINER_OF(d, const struct ws_proxy, base)->hello.uuid, 16);
 }
 
-static bool charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
-{
-    struct ws_proxy *p = ws_proxy_of(d);
-    if (ws_proxy_calls_begin(p))
-        return false;
-    int64_t r =
-        ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_CHARGE, ns), WS_PART_NONE, WS_PART_NONE, -1);
-    bool ok = r == 1 && ws_wire_take(p->answer, ret_uj, sizeof(*ret_uj));
-    ws_wire_done_with(p->answer);
-    ws_proxy_calls_end(p);
-    return ok;
-}
-
 static const char *lost(const struct ws_device *d)
 {
     struct ws_proxy *p = WS_CONTAINER_OF(d, struct ws_proxy, base); /* for its lock */
@@ -118,16 +105,27 @@ static const char *lost(const struct ws_device *d)
     return is ? p->lost_text : NULL; /* it does not change from then on */
 }
 
-static const struct ws_real_ops real_ops = {capabilities, uuid, charge, lost};
+static const struct ws_real_ops real_ops = {capabilities, uuid, ws_proxy_charge, lost};
+
+/* There is no worker any more, so posts that are left come to nothing, and free what they have. */
+static void end_poster(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->posts_lock);
+    p->posts_end = true;
+    pthread_cond_signal(&p->post_wake);
+    pthread_mutex_unlock(&p->posts_lock);
+    if (p->poster_on)
+        pthread_join(p->poster, NULL);
+}
 
 static void proxy_close(struct ws_device *d)
 {
     struct ws_proxy *p = ws_proxy_of(d);
     ws_proxy_peers_end();
     ws_alarms_close(&p->alarms);
-    ws_proxy_hosts_close(p);
     ws_proxy_stop(p);
-    ws_proxy_forget_notices(p);
+    end_poster(p);
+    ws_proxy_hosts_close(p);
     ws_proxy_loaders_end(p);
     ws_proxy_tables_free(p);
     if (p->page)
@@ -194,20 +192,23 @@ static int set_config(struct ws_wire_config *c, int ordinal, uint32_t index,
 
 static void init_locks(struct ws_proxy *p)
 {
-    pthread_mutex_t *locks[] = {&p->ops_lock,    &p->calls_lock,   &p->notices_lock,
-                                &p->tables_lock, &p->loaders_lock, &p->regions_lock};
+    pthread_mutex_t *locks[] = {&p->ops_lock,      &p->calls_lock,  &p->posts_lock,
+                                &p->question_lock, &p->tables_lock, &p->loaders_lock,
+                                &p->regions_lock};
     for (size_t k = 0; k < WS_ARRAY_SIZE(locks); k++)
         pthread_mutex_init(locks[k], NULL);
     pthread_cond_init(&p->changed, NULL);
     pthread_cond_init(&p->sender_wake, NULL);
+    pthread_cond_init(&p->post_wake, NULL);
+    pthread_cond_init(&p->post_done, NULL);
     pthread_cond_init(&p->loader_free, NULL);
-    struct ws_list *lists[] = {&p->ops,      &p->asks,      &p->notices,
-                               &p->memories, &p->instances, &p->regions};
+    struct ws_list *lists[] = {&p->ops,       &p->asks,    &p->posts,         &p->memories,
+                               &p->instances, &p->regions, &p->posted_regions};
     for (size_t k = 0; k < WS_ARRAY_SIZE(lists); k++)
         ws_list_init(lists[k]);
     for (int k = 0; k < WS_PROXY_LOADERS; k++)
         p->loaders[k] = -1;
-    p->ops_fd = p->calls_fd = p->program = p->page_fd = -1;
+    p->ops_fd = p->calls_fd = p->question_fd = p->program = p->page_fd = -1;
 }
 
 static int make_page(struct ws_proxy *p)
@@ -263,6 +264,7 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
     if (!p)
         return ws_raise(-ENOMEM);
     init_locks(p);
+    p->opener = pthread_self();
     p->base.ops = &ws_proxy_ops;
     p->base.plain_memory = true;
     p->base.index = index;
@@ -286,6 +288,10 @@ int ws_device_open_worker(struct ws_device **ret, int ordinal, uint32_t index,
         ws_proxy_hosts_open(p);
         r = pthread_create(&p->sender, NULL, ws_proxy_sender_main, p) ? ws_raise(-EAGAIN) : 0;
         p->sender_on = !r;
+    }
+    if (!r) {
+        r = pthread_create(&p->poster, NULL, ws_proxy_poster_main, p) ? ws_raise(-EAGAIN) : 0;
+        p->poster_on = !r;
     }
     if (!r)
         r = ws_alarms_open(&p->alarms, &p->base);
@@ -336,5 +342,6 @@ bool ws_device_worker_status(struct ws_device *d, struct ws_worker_status *ret)
     pthread_mutex_lock(&p->ops_lock);
     *ret = p->status;
     pthread_mutex_unlock(&p->ops_lock);
+    ret->longest_wait_ns = p->longest_wait_ns;
     return true;
 }

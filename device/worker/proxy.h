@@ -2,13 +2,15 @@
 /* device/worker/proxy.h - the daemon's side of a GPU in another process: what the files of this
  * folder share.
  *
- * Threads: the loop's and loaders' (everything of device.h), and three of its own: the reader,
- * which takes messages, calls op->done, and starts workers; the sender, which sends where the loop
- * would have to wait; and one for copies between GPUs (peer.c).
+ * Threads: the loop's and loaders' (everything of device.h), and four of its own: the reader,
+ * which takes messages, calls op->done, and starts workers; the sender, which sends operations
+ * where the loop would have to wait; the poster, which makes the calls that the loop posts
+ * (post.c); and one for copies between GPUs (peer.c).
  *
- * Locks, in this order: hosts_lock (host.c), loaders_lock, calls_lock (held for a whole call, until
- * its result is in the tables that a new worker is told from), tables_lock, ops_lock. None is held
- * while op->done runs. */
+ * Locks, in this order: hosts_lock (host.c), loaders_lock, calls_lock (held for a whole call,
+ * until its result is in the tables that a new worker is told from), question_lock, tables_lock,
+ * ops_lock, posts_lock. None is held while op->done runs. The loop takes neither calls_lock nor
+ * tables_lock, which may be held while the driver waits for the GPU. */
 #ifndef WS_DEVICE_WORKER_PROXY_H
 #define WS_DEVICE_WORKER_PROXY_H
 
@@ -20,6 +22,7 @@
 #include "device/check.h"
 #include "device/progress.h"
 #include "device/space.h"
+#include "device/worker/post.h"
 #include "device/worker/state.h"
 #include "device/worker/wire.h"
 #include "device/worker/worker.h"
@@ -49,6 +52,7 @@ struct ws_proxy_op {
     unsigned epoch;
     bool entered;
     bool sent, replayed, cancelled;
+    uint64_t after;        /* not to be sent before this post is done; 0: there is none such */
     uint64_t cancelled_ns; /* host clock */
     uint64_t urged_ns;     /* how long others have waited for it */
     uint64_t urged_at_ns;  /* host clock, when that was counted last; 0: nobody waits */
@@ -60,11 +64,10 @@ struct ws_proxy_op {
     int blob_fd; /* of the blob if it is in shared memory; -1 */
 };
 
-/* A notice that waits for whoever gets calls_lock next, or for the sender. */
-struct ws_proxy_notice {
-    struct ws_list node;
-    struct ws_wire_head head;
-    struct ws_wire_map map;
+/* A space whose operations end with an error. */
+struct ws_proxy_broken {
+    uint64_t space;
+    bool in_restart; /* it lost memory; else the driver had none for it */
 };
 
 struct ws_proxy {
@@ -74,8 +77,8 @@ struct ws_proxy {
     struct ws_cuda_capabilities capabilities;
     int program; /* open descriptor of the program: another version may be installed meanwhile */
 
-    pthread_t reader, sender;
-    bool reader_on, sender_on;
+    pthread_t reader, sender, poster;
+    bool reader_on, sender_on, poster_on;
 
     /* The worker. Written by the reader, with calls_lock and ops_lock held. */
     int pid, ops_fd, calls_fd;
@@ -95,10 +98,9 @@ struct ws_proxy {
     struct ws_list ops; /* all, by id */
     struct ws_proxy_op *by_id;
     uint64_t last_id;
-    uint32_t n_unsent;
-    struct ws_list asks; /* notices about operations, to be sent before them */
-    bool notices_left;   /* notices that the worker could not take yet */
-    uint64_t *broken;    /* spaces that lost memory */
+    uint32_t n_unsent, n_held; /* held: unsent ones that wait for a post */
+    struct ws_list asks;       /* notices about operations, to be sent before them */
+    struct ws_proxy_broken *broken;
     size_t n_broken, cap_broken;
     struct ws_worker_status status;
     char lost_text[192];
@@ -110,17 +112,31 @@ struct ws_proxy {
     /* calls_lock */
     pthread_mutex_t calls_lock;
     struct ws_wire_message *answer;
-    pthread_mutex_t notices_lock; /* the innermost */
-    struct ws_list notices;
+
+    /* posts_lock */
+    pthread_mutex_t posts_lock;
+    pthread_cond_t post_wake, post_done;
+    struct ws_list posts; /* the poster works at the first one */
+    uint64_t n_posted;
+    bool posts_end;
+    uint64_t promised_bytes; /* of memory that was posted since there was no post left */
+
+    /* question_lock */
+    pthread_mutex_t question_lock;
+    int question_fd; /* a loader's connection for questions alone; -1: there is no worker */
+
+    pthread_t opener; /* the loop's thread */
+    _Atomic uint64_t longest_wait_ns;
 
     /* tables_lock */
     pthread_mutex_t tables_lock;
     struct ws_list memories, instances;
     struct ws_proxy_map *maps;
     struct ws_proxy_kept *kept; /* granules */
-    /* Innermost. Writers hold calls_lock, too. */
+    /* Innermost. Who changes regions holds calls_lock, too. */
     pthread_mutex_t regions_lock;
-    struct ws_list regions;
+    struct ws_list regions;        /* the worker has them */
+    struct ws_list posted_regions; /* it does not, or not yet */
 
     /* loaders_lock */
     pthread_mutex_t loaders_lock;
@@ -170,16 +186,6 @@ WS_MUST_CHECK int64_t ws_proxy_call_now(struct ws_proxy *p, struct ws_wire_head 
 /* Waits until another worker than that of @generation runs. No lock held. Return: false: no other
  * will run. */
 bool ws_proxy_await(struct ws_proxy *p, uint32_t generation);
-/* Sends a notice as soon as calls_lock is free. Any thread; never waits for the worker. */
-void ws_proxy_tell(struct ws_proxy *p, struct ws_wire_head head, const struct ws_wire_map *map);
-/* A notice in no list yet; @map may be NULL. NULL: no memory, which is in the log. */
-struct ws_proxy_notice *ws_proxy_notice_new(struct ws_proxy *p, struct ws_wire_head head,
-                                            const struct ws_wire_map *map);
-void ws_proxy_notices_free(struct ws_list *notices);
-void ws_proxy_forget_notices(struct ws_proxy *p);
-/* Sends notices that are left, as far as the worker takes them. The sender's thread; no lock
- * held. */
-void ws_proxy_send_left(struct ws_proxy *p);
 
 /* ---- ops.c ---- */
 void ws_proxy_submit(struct ws_device *d, struct ws_op *op);
@@ -197,6 +203,8 @@ void ws_proxy_ops_worker_ended(struct ws_proxy *p, const char *why);
 /* The GPU is lost: all operations end. */
 void ws_proxy_ops_lost(struct ws_proxy *p);
 void *ws_proxy_sender_main(void *arg);
+/* The post @number is done: what waited for it may be sent. */
+void ws_proxy_ops_posted(struct ws_proxy *p, uint64_t number);
 
 /* ---- tables.c ---- */
 int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret);
@@ -211,7 +219,7 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
                           const uint64_t *var_va, enum ws_instance_write write,
                           struct ws_dinstance **ret);
 void ws_proxy_instance_free(struct ws_dinstance *i);
-/* Of host memory; as ws_space_map_host(). */
+/* Of host memory; as ws_space_map_host(). Waits for the worker. */
 WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va,
                                       uint64_t bytes, uint64_t region, uint64_t offset);
 void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va);
@@ -251,6 +259,12 @@ WS_MUST_CHECK int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule 
 int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret);
 void ws_proxy_loaders_end(struct ws_proxy *p);
+bool ws_proxy_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj);
+/* Opens the connection for questions to the worker that has just been started, and closes the one
+ * before. calls_lock held. */
+void ws_proxy_question_open(struct ws_proxy *p);
+void ws_proxy_question_close(struct ws_proxy *p);
+void ws_proxy_module_unref(struct ws_dmodule *m);
 
 /* ---- life.c ---- */
 void *ws_proxy_reader_main(void *arg);

@@ -26,8 +26,10 @@ struct ws_proxy_memory {
     uint64_t id, bytes;
     struct ws_cuda_kept whole; /* id 0: none */
     int fd;
-    bool used;   /* it was mapped once, so it may have contents */
-    uint64_t at; /* where in a granule it was first mapped */
+    bool is_sure;   /* it was promised: its mappings are posted, too */
+    bool used;      /* it was mapped once, so it may have contents */
+    bool has_place; /* the loop's: */
+    uint64_t at;    /* where in a granule it was first mapped */
 };
 /* A mapping of memory, or of a region of host memory. */
 struct ws_proxy_map {
@@ -42,11 +44,13 @@ struct ws_proxy_region {
     uint8_t *host;
     uint64_t bytes;
     int fd;
+    bool gone; /* the loop has unregistered it */
 };
 /* This device's modules and instances; the other devices complete these types of device.h in their
  * own way. A module is one for all proxies of the process. */
 struct ws_dmodule { /* begins with its info */
     struct ws_dmodule_info info;
+    _Atomic uint32_t n_refs; /* the daemon's, and one for each instance */
     struct ws_kernel_info *kernels;
     char **why;       /* [n_kernels] */
     bool *by_address; /* [n_kernels]: it may call functions by addresses in memory */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* State that is replayed to a new worker: memory, its mappings, and instances.
  *
- * A record is made before the worker is asked, and is put into its table while calls_lock is still
- * held. So ws_proxy_restore(), which needs calls_lock, finds all that the worker which ended had
- * answered for. Records are removed at any time; a notice tells the worker, and a worker that never
- * had the object ignores it.
+ * The loop posts all changes (post.c); what they do runs on the poster's thread. A record is made
+ * before the worker is asked, and is put into its table while calls_lock is still held. So
+ * ws_proxy_restore(), which needs calls_lock, finds all that the worker which ended had answered
+ * for. When a record is removed, a notice tells the worker, and a worker that never had the object
+ * ignores it.
  *
  * The contents of memory outlive a worker, because the daemon holds descriptors of its pieces
  * (device/cuda/keep.h). Memory that cannot be brought back is replaced by cleared memory, so that
@@ -32,17 +33,26 @@ static void kept_close(int fd)
         close(fd);
 }
 
+static void memory_gone(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct ws_proxy_memory *m = post->what;
+    pthread_mutex_lock(&p->tables_lock);
+    ws_list_remove(&m->node);
+    pthread_mutex_unlock(&p->tables_lock);
+    ws_proxy_tell_now(p, ws_wire_head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
+    kept_close(m->fd);
+    free(m);
+}
+
 static void release(void *arg, uint8_t *host, uint64_t bytes)
 {
     struct ws_proxy_memory *m = arg;
     struct ws_proxy *p = m->proxy;
-    pthread_mutex_lock(&p->tables_lock);
-    ws_list_remove(&m->node);
-    pthread_mutex_unlock(&p->tables_lock);
+    WS_PROXY_MEASURE(p);
+    struct ws_proxy_post *post = ws_proxy_post_new(p, memory_gone, 0, m);
     p->memory_used -= m->bytes;
-    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_MEMORY_FREE, m->id), NULL);
-    kept_close(m->fd);
-    free(m);
+    if (post)
+        ws_proxy_post(p, post);
 }
 
 /* Keeps what the answer to MEMORY_NEW says of the piece, and its descriptor. @r: the call's
@@ -59,32 +69,58 @@ static void take_piece(struct ws_proxy *p, struct ws_proxy_memory *m, int64_t r)
     ws_wire_done_with(p->answer);
 }
 
-int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret)
+static int64_t memory_ask(struct ws_proxy *p, struct ws_proxy_memory *m)
 {
-    struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_proxy_memory *m = ws_alloc(sizeof(*m));
-    struct ws_wire_memory w = {.bytes = bytes};
-    if (!m)
-        return ws_raise(-ENOMEM);
-    *m = (struct ws_proxy_memory){.proxy = p, .id = ws_proxy_number(), .bytes = bytes, .fd = -1};
-    if (ws_proxy_calls_begin(p)) {
-        free(m);
-        return WS_DEV_E_NO_MEMORY;
-    }
+    struct ws_wire_memory w = {.bytes = m->bytes};
+    if (ws_proxy_calls_begin(p))
+        return -EIO;
     int64_t r =
         ws_proxy_call(p, ws_wire_head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), WS_PART_NONE, -1);
     take_piece(p, m, r);
     if (!r) {
         pthread_mutex_lock(&p->tables_lock);
         ws_list_append(&p->memories, &m->node);
-        p->memory_used += bytes;
         pthread_mutex_unlock(&p->tables_lock);
-        *ret = (struct ws_backing){.release = release, .arg = m};
     }
     ws_proxy_calls_end(p);
-    if (r)
+    return r;
+}
+
+/* If the driver refuses it, its mappings fail, too. Without a worker (-EIO) all operations fail. */
+static void memory_make(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct ws_proxy_memory *m = post->what;
+    int64_t r = memory_ask(p, m);
+    if (r && r != -EIO)
+        ws_log(WS_ERROR, "worker: gpu=%u promised memory was refused: bytes=%llu", p->base.index,
+               (unsigned long long)m->bytes);
+}
+
+int ws_proxy_mem_alloc(struct ws_device *d, uint64_t bytes, struct ws_backing *ret)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
+    struct ws_proxy_memory *m = ws_alloc(sizeof(*m));
+    if (!m)
+        return ws_raise(-ENOMEM);
+    *m = (struct ws_proxy_memory){.proxy = p, .id = ws_proxy_number(), .bytes = bytes, .fd = -1};
+    ws_list_init(&m->node);
+    m->is_sure = ws_proxy_promise(p, bytes);
+    struct ws_proxy_post *post = m->is_sure ? ws_proxy_post_new(p, memory_make, 0, m) : NULL;
+    int64_t r = m->is_sure && !post ? -ENOMEM : 0;
+    if (post) {
+        ws_proxy_post(p, post);
+    } else if (!r) {
+        ws_proxy_settle(p); /* what was released before may be what it gets */
+        r = memory_ask(p, m);
+    }
+    if (r) {
         free(m);
-    return r == -EIO ? WS_DEV_E_NO_MEMORY : (int)r;
+        return r == -EIO ? WS_DEV_E_NO_MEMORY : (int)r;
+    }
+    p->memory_used += bytes;
+    *ret = (struct ws_backing){.release = release, .arg = m};
+    return 0;
 }
 
 /* ---- mappings ---- */
@@ -98,50 +134,124 @@ static struct ws_proxy_map *map_find(struct ws_proxy *p, uint64_t space, uint64_
     return m;
 }
 
-static int map_new(struct ws_proxy *p, const struct ws_wire_map *is, bool host)
+static struct ws_proxy_map *map_new(const struct ws_wire_map *is, bool host)
 {
     struct ws_proxy_map *m = ws_alloc(sizeof(*m));
     if (!m)
-        return ws_raise(-ENOMEM);
+        return NULL;
     m->is = *is;
     m->host = host;
     m->key[0] = is->space;
     m->key[1] = is->va;
-    int64_t r = ws_proxy_calls_begin(p);
-    if (r) {
-        free(m);
-        return ws_raise(-ENOMEM);
-    }
-    r = ws_proxy_call(p, ws_wire_head_of(host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0), WS_PART(m->is),
-                      WS_PART_NONE, -1);
-    ws_wire_done_with(p->answer);
-    if (!r) {
-        pthread_mutex_lock(&p->tables_lock);
-        HASH_ADD(hh, p->maps, key, MAP_KEY_BYTES, m);
-        pthread_mutex_unlock(&p->tables_lock);
-    }
-    ws_proxy_calls_end(p);
-    if (r)
-        free(m);
-    return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
+    return m;
 }
 
-static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
+/* @m: taken. @memory: what is mapped, or NULL: host memory. Return: 0, -EIO (there is no worker any
+ * more), or the worker's error. */
+static int64_t map_ask(struct ws_proxy *p, struct ws_proxy_map *m, struct ws_proxy_memory *memory)
+{
+    int64_t r = ws_proxy_calls_begin(p);
+    if (!r) {
+        r = ws_proxy_call(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_MAP : WS_WIRE_MAP, 0),
+                          WS_PART(m->is), WS_PART_NONE, -1);
+        ws_wire_done_with(p->answer);
+        if (!r) {
+            pthread_mutex_lock(&p->tables_lock);
+            HASH_ADD(hh, p->maps, key, MAP_KEY_BYTES, m);
+            if (memory)
+                memory->used = true;
+            pthread_mutex_unlock(&p->tables_lock);
+        }
+        ws_proxy_calls_end(p);
+    }
+    if (r)
+        free(m);
+    return r;
+}
+
+/* Operations of the space end with an error from now on. */
+static void break_space(struct ws_proxy *p, uint64_t space, bool in_restart)
+{
+    pthread_mutex_lock(&p->ops_lock);
+    size_t k = 0;
+    while (k < p->n_broken && p->broken[k].space != space)
+        k++;
+    if (k == p->n_broken &&
+        !ws_grow((void **)&p->broken, &p->cap_broken, p->n_broken + 1, sizeof(*p->broken)))
+        p->broken[p->n_broken++] = (struct ws_proxy_broken){space, in_restart};
+    pthread_mutex_unlock(&p->ops_lock);
+}
+
+/* A mapping that is posted. */
+struct map_posted {
+    struct ws_proxy_map *map;
+    struct ws_proxy_memory *memory;
+};
+
+static void map_make(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct map_posted *x = post->what;
+    uint64_t va = x->map->is.va;
+    int64_t r = map_ask(p, x->map, x->memory);
+    free(x);
+    if (!r || r == -EIO)
+        return;
+    ws_log(WS_ERROR, "worker: gpu=%u promised memory was not mapped at 0x%llx (%lld)",
+           p->base.index, (unsigned long long)va, (long long)r);
+    break_space(p, post->space, false);
+}
+
+static int map_post(struct ws_proxy *p, struct ws_proxy_map *map, struct ws_proxy_memory *memory)
+{
+    struct map_posted *x = ws_alloc(sizeof(*x));
+    struct ws_proxy_post *post = x ? ws_proxy_post_new(p, map_make, map->is.space, x) : NULL;
+    if (!post) {
+        free(x);
+        free(map);
+        return ws_raise(-ENOMEM);
+    }
+    *x = (struct map_posted){map, memory};
+    ws_proxy_post(p, post);
+    return 0;
+}
+
+static void map_gone(struct ws_proxy *p, struct ws_proxy_post *post)
 {
     pthread_mutex_lock(&p->tables_lock);
-    struct ws_proxy_map *m = map_find(p, space, va);
+    struct ws_proxy_map *m = map_find(p, post->map.space, post->map.va);
     if (m)
         HASH_DEL(p->maps, m);
     pthread_mutex_unlock(&p->tables_lock);
     if (!m)
         return;
-    ws_proxy_tell(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
+    ws_proxy_tell_now(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
     free(m);
+}
+
+static void map_end(struct ws_proxy *p, uint64_t space, uint64_t va)
+{
+    WS_PROXY_MEASURE(p);
+    /* Later operations of the space must not see it. */
+    struct ws_proxy_post *post = ws_proxy_post_new(p, map_gone, space, NULL);
+    if (!post)
+        return;
+    post->map = (struct ws_wire_map){.space = space, .va = va};
+    ws_proxy_post(p, post);
+}
+
+/* As ws_cuda_map() has it. */
+static bool can_map(const struct ws_proxy_memory *m, uint64_t va, uint64_t bytes, uint64_t offset)
+{
+    uint64_t whole = WS_MIN(m->bytes & ~(GRANULE_BYTES - 1), bytes);
+    return va && !offset && (!whole || va % GRANULE_BYTES == 0) && va + bytes >= va &&
+           (bytes <= whole || bytes == m->bytes);
 }
 
 int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
                         uint64_t bytes, uint64_t offset, uint32_t readers, uint32_t writers)
 {
+    struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
     struct ws_proxy_memory *m = arg;
     struct ws_wire_map is = {.space = ws_space_id(s),
                              .memory = m->id,
@@ -150,11 +260,24 @@ int ws_proxy_map_memory(struct ws_device *d, void *arg, struct ws_space *s, uint
                              .offset = offset,
                              .readers = readers,
                              .writers = writers};
-    int r = map_new(ws_proxy_of(d), &is, false);
-    if (!r && !m->used)
+    if (!can_map(m, va, bytes, offset))
+        return ws_raise(-EINVAL);
+    if (ws_space_meets(s, va, bytes))
+        return -EEXIST;
+    struct ws_proxy_map *map = map_new(&is, false);
+    if (!map)
+        return ws_raise(-ENOMEM);
+    int64_t r;
+    if (m->is_sure) {
+        r = map_post(p, map, m);
+    } else {
+        ws_proxy_settle(p);
+        r = map_ask(p, map, m);
+    }
+    if (!r && !m->has_place)
         m->at = va % GRANULE_BYTES;
-    m->used |= !r;
-    return r;
+    m->has_place |= !r;
+    return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
 }
 
 void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, uint64_t va,
@@ -166,11 +289,15 @@ void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, u
 int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va, uint64_t bytes,
                         uint64_t region, uint64_t offset)
 {
-    return map_new(
-        p,
-        &(const struct ws_wire_map){
-            .space = space, .memory = region, .va = va, .bytes = bytes, .offset = offset},
-        true);
+    WS_PROXY_MEASURE(p);
+    struct ws_wire_map is = {
+        .space = space, .memory = region, .va = va, .bytes = bytes, .offset = offset};
+    struct ws_proxy_map *map = map_new(&is, true);
+    if (!map)
+        return ws_raise(-ENOMEM);
+    ws_proxy_settle(p);
+    int64_t r = map_ask(p, map, NULL);
+    return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
 }
 
 void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va)
@@ -178,28 +305,36 @@ void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va)
     map_end(p, space, va);
 }
 
-/* The caller holds the space's lock, which the reader may want. So this must not wait for a thread
- * that waits for the reader, as ws_proxy_calls_begin() does. A worker that is being started gets
- * the change with the table. */
+/* A worker that is being started gets the change with the table. */
+static void access_set(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct ws_wire_map is = {0};
+    pthread_mutex_lock(&p->tables_lock);
+    struct ws_proxy_map *m = map_find(p, post->map.space, post->map.va);
+    if (m) {
+        m->is.readers = post->map.readers;
+        m->is.writers = post->map.writers;
+        is = m->is;
+    }
+    pthread_mutex_unlock(&p->tables_lock);
+    if (!m || ws_proxy_calls_begin(p))
+        return;
+    (void)!ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_ACCESS, 0), WS_PART(is), WS_PART_NONE, -1);
+    ws_wire_done_with(p->answer);
+    ws_proxy_calls_end(p);
+}
+
 void ws_proxy_set_access(struct ws_device *d, struct ws_space *s, uint64_t va, uint64_t bytes,
                          uint32_t readers, uint32_t writers)
 {
     struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_wire_map is = {0};
-    pthread_mutex_lock(&p->tables_lock);
-    struct ws_proxy_map *m = map_find(p, ws_space_id(s), va);
-    if (m) {
-        m->is.readers = readers;
-        m->is.writers = writers;
-        is = m->is;
-    }
-    pthread_mutex_unlock(&p->tables_lock);
-    if (!m)
+    WS_PROXY_MEASURE(p);
+    struct ws_proxy_post *post = ws_proxy_post_new(p, access_set, ws_space_id(s), NULL);
+    if (!post)
         return;
-    pthread_mutex_lock(&p->calls_lock);
-    (void)!ws_proxy_call_now(p, ws_wire_head_of(WS_WIRE_ACCESS, 0), WS_PART(is), WS_PART_NONE, -1);
-    ws_wire_done_with(p->answer);
-    ws_proxy_calls_end(p);
+    post->map = (struct ws_wire_map){
+        .space = ws_space_id(s), .va = va, .readers = readers, .writers = writers};
+    ws_proxy_post(p, post);
 }
 
 /* As ws_cuda_place(), without asking the worker, which may be waiting for the GPU: whole granules
@@ -233,33 +368,18 @@ static int64_t instance_ask(struct ws_proxy *p, const struct ws_dinstance *i,
 static void instance_forget(struct ws_dinstance *i)
 {
     ws_proxy_vars_unmap(i);
+    ws_proxy_module_unref(i->module);
     free(i->var_va);
     free(i);
 }
 
-int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
-                          const uint64_t *var_va, enum ws_instance_write write,
-                          struct ws_dinstance **ret)
+/* Has the instance made by the worker, or by the next one if it ends. */
+static int64_t instance_make(struct ws_proxy *p, struct ws_dinstance *i,
+                             enum ws_instance_write write)
 {
-    struct ws_proxy *p = ws_proxy_of(d);
-    struct ws_dinstance *i = ws_alloc(sizeof(*i));
-    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof(*va));
     int64_t r = WS_PROXY_ENDED;
-    if (!i || !va) {
-        free(i);
-        free(va);
-        return ws_raise(-ENOMEM);
-    }
-    *i = (struct ws_dinstance){.proxy = p,
-                               .module = m,
-                               .id = ws_proxy_number(),
-                               .space = ws_space_id(s),
-                               .var_va = va,
-                               .of = s};
-    if (m->info.n_vars && !m->info.own_vars)
-        memcpy(va, var_va, m->info.n_vars * sizeof(*va));
     while (r == WS_PROXY_ENDED) {
-        r = ws_proxy_module_here(p, m);
+        r = ws_proxy_module_here(p, i->module);
         if (r || (r = ws_proxy_calls_begin(p)))
             break;
         uint32_t generation = p->generation;
@@ -273,6 +393,61 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
         if (r == WS_PROXY_ENDED && !ws_proxy_await(p, generation))
             r = -EIO;
     }
+    return r;
+}
+
+static void instance_borrow(struct ws_proxy *p, struct ws_proxy_post *post)
+{
+    struct ws_dinstance *i = post->what;
+    int64_t r = instance_make(p, i, WS_WRITE_NONE);
+    if (!r || r == -EIO)
+        return;
+    ws_log(WS_ERROR, "worker: gpu=%u the driver has no room for code (%lld)", p->base.index,
+           (long long)r);
+    break_space(p, i->space, false);
+}
+
+static struct ws_dinstance *instance_of(struct ws_proxy *p, struct ws_dmodule *m,
+                                        struct ws_space *s, const uint64_t *var_va)
+{
+    struct ws_dinstance *i = ws_alloc(sizeof(*i));
+    uint64_t *va = ws_alloc_array(m->info.n_vars + (size_t)1, sizeof(*va));
+    if (!i || !va) {
+        free(i);
+        free(va);
+        return NULL;
+    }
+    *i = (struct ws_dinstance){.proxy = p,
+                               .module = m,
+                               .id = ws_proxy_number(),
+                               .space = ws_space_id(s),
+                               .var_va = va,
+                               .of = s};
+    ws_list_init(&i->node);
+    m->n_refs++;
+    if (m->info.n_vars && !m->info.own_vars)
+        memcpy(va, var_va, m->info.n_vars * sizeof(*va));
+    return i;
+}
+
+int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_space *s,
+                          const uint64_t *var_va, enum ws_instance_write write,
+                          struct ws_dinstance **ret)
+{
+    struct ws_proxy *p = ws_proxy_of(d);
+    WS_PROXY_MEASURE(p);
+    struct ws_dinstance *i = instance_of(p, m, s, var_va);
+    struct ws_proxy_post *post =
+        i && write == WS_WRITE_NONE ? ws_proxy_post_new(p, instance_borrow, i->space, i) : NULL;
+    int64_t r = 0;
+    if (!i)
+        return ws_raise(-ENOMEM);
+    if (post) {
+        ws_proxy_post(p, post);
+    } else {
+        ws_proxy_settle(p); /* initial values go into memory that may be posted */
+        r = instance_make(p, i, write);
+    }
     if (r) {
         instance_forget(i);
         return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
@@ -285,14 +460,24 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
     return 0;
 }
 
-void ws_proxy_instance_free(struct ws_dinstance *i)
+static void instance_gone(struct ws_proxy *p, struct ws_proxy_post *post)
 {
-    struct ws_proxy *p = i->proxy;
+    struct ws_dinstance *i = post->what;
     pthread_mutex_lock(&p->tables_lock);
     ws_list_remove(&i->node);
     pthread_mutex_unlock(&p->tables_lock);
-    ws_proxy_tell(p, ws_wire_head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
+    ws_proxy_tell_now(p, ws_wire_head_of(WS_WIRE_INSTANCE_FREE, i->id), NULL);
     instance_forget(i);
+}
+
+void ws_proxy_instance_free(struct ws_dinstance *i)
+{
+    struct ws_proxy *p = i->proxy;
+    WS_PROXY_MEASURE(p);
+    struct ws_proxy_post *post = ws_proxy_post_new(p, instance_gone, 0, i);
+    ws_proxy_vars_unmap(i);
+    if (post)
+        ws_proxy_post(p, post);
 }
 
 /* ---- granules ---- */
@@ -343,19 +528,6 @@ void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m)
 
 /* ---- restoring. calls_lock and tables_lock held ---- */
 
-/* Memory of the space was lost. */
-static void break_space(struct ws_proxy *p, uint64_t space)
-{
-    pthread_mutex_lock(&p->ops_lock);
-    size_t k = 0;
-    while (k < p->n_broken && p->broken[k] != space)
-        k++;
-    if (k == p->n_broken &&
-        !ws_grow((void **)&p->broken, &p->cap_broken, p->n_broken + 1, sizeof(*p->broken)))
-        p->broken[p->n_broken++] = space;
-    pthread_mutex_unlock(&p->ops_lock);
-}
-
 static int64_t ask(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body, int fd)
 {
     enum ws_wire_end end = ws_wire_rows[head.type].end;
@@ -390,7 +562,7 @@ static int64_t restore_granule(struct ws_proxy *p, const struct ws_proxy_kept *g
         for (struct ws_proxy_map *m = p->maps; m; m = m->hh.next)
             if (!m->host && m->is.va < g->is.va + GRANULE_BYTES &&
                 g->is.va < m->is.va + m->is.bytes)
-                break_space(p, m->is.space);
+                break_space(p, m->is.space, true);
     return r == WS_PROXY_ENDED ? r : 0;
 }
 
@@ -432,7 +604,7 @@ static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
         return r;
     for (struct ws_proxy_map *x = p->maps; x; x = x->hh.next)
         if (!x->host && x->is.memory == m->id)
-            break_space(p, x->is.space);
+            break_space(p, x->is.space, true);
     w.kept = (struct ws_cuda_kept){0};
     r = ask(p, ws_wire_head_of(WS_WIRE_MEMORY_NEW, m->id), WS_PART(w), -1);
     take_piece(p, m, r);
@@ -447,7 +619,7 @@ static int64_t restore_map(struct ws_proxy *p, const struct ws_proxy_map *m, uin
         return r;
     ws_log(WS_ERROR, "worker: gpu=%u memory at 0x%llx was not restored (%lld)", p->base.index,
            (unsigned long long)m->is.va, (long long)r);
-    break_space(p, m->is.space);
+    break_space(p, m->is.space, true);
     return 0;
 }
 
@@ -458,7 +630,7 @@ static int64_t restore_instances(struct ws_proxy *p)
          it = it->next) {
         struct ws_dinstance *i = ws_list_entry(it, struct ws_dinstance, node);
         if (i->module->info.own_vars) { /* they ended with the driver that had placed them */
-            break_space(p, i->space);
+            break_space(p, i->space, true);
             continue;
         }
         i->is_restored = true;
@@ -466,7 +638,7 @@ static int64_t restore_instances(struct ws_proxy *p)
         if (r && r != WS_PROXY_ENDED) {
             ws_log(WS_ERROR, "worker: gpu=%u a module was not restored (%lld)", p->base.index,
                    (long long)r);
-            break_space(p, i->space);
+            break_space(p, i->space, true);
         }
     }
     return r;

@@ -94,9 +94,10 @@ struct ws_wire_hello {
 /* The shared page. The worker writes its numbers; the daemon relies on nothing but that they are
  * numbers. */
 struct ws_wire_page {
-    _Atomic uint64_t taken; /* the last submission that it began to carry out */
-    _Atomic uint32_t seq;   /* odd while telemetry is written */
-    _Atomic uint32_t lost;  /* lost_text says why */
+    _Atomic uint64_t taken;      /* the last submission that it began to carry out */
+    _Atomic uint32_t seq;        /* odd while telemetry is written */
+    _Atomic uint32_t lost;       /* lost_text says why */
+    _Atomic uint64_t free_bytes; /* of the GPU's memory; 0: not known */
     struct ws_device_telemetry telemetry;
     char lost_text[WS_WIRE_TEXT];
 };

@@ -30,6 +30,9 @@ struct ws_worker_status {
     char last[192];      /* why it was restarted last; "": it was not */
     /* How long that took, from the end of the old worker until the new one was ready. */
     uint64_t last_ns;
+    /* The longest that a call of device.h, other than opening and closing the device, has kept the
+     * thread that opened it: the daemon's loop. */
+    uint64_t longest_wait_ns;
 };
 /* Any thread. Return: false: @d is not such a device. */
 bool ws_device_worker_status(struct ws_device *d, struct ws_worker_status *ret);

@@ -463,37 +463,90 @@ static const char *stuck_path(void)
     return path;
 }
 
-static void *allocate(void *arg)
+static bool is_done(const struct suite_op *o)
 {
-    bool *over = arg;
-    (void)suite_alloc(&S, 0, 4 << 20);
-    __atomic_store_n(over, true, __ATOMIC_RELEASE);
-    return NULL;
+    return __atomic_load_n(&o->done, __ATOMIC_ACQUIRE);
 }
 
-/* A call that waits in the driver delays neither who stops operations nor other operations. */
+/* A call that waits in the driver delays neither the loop nor who stops operations nor other
+ * clients' operations. What needs its result waits for it. */
 static void test_stops_beside_a_slow_call(void **state)
 {
+    static const uint32_t zero[4];
+    uint32_t v[4] = {1, 1, 1, 1};
     struct suite_op o = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0),
                     next = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
-    pthread_t thread;
-    bool over = false;
     if (!suite_target.mock)
         skip();
     int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(pthread_create(&thread, NULL, allocate, &over), 0);
-    usleep(50000); /* the worker is in the call */
+    uint64_t va = suite_alloc(&S, 0, 4 << 20); /* the worker does not come back from it */
+    struct suite_op needs = {.op = {.kind = WS_OPK_COPY,
+                                    .space = S.space[0],
+                                    .copy = {.src_va = va, .dst_host = v, .bytes = sizeof(v)}}};
+    suite_submit(&S, &needs);
     suite_submit(&S, &o);
     int r = suite_preempt(&S, &o); /* which may have begun, or be over */
     assert_true(r >= 0 || r == -ENOTSUP);
     ws_device_cancel(S.device, S.space[1]);
     suite_wait(&o);
     suite_run(&S, &next, WS_DEV_OK);
-    assert_false(__atomic_load_n(&over, __ATOMIC_ACQUIRE));
+    struct ws_occupancy fits;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 32, 0, &fits), 0);
+    assert_false(is_done(&needs));
     unlink(stuck_path());
+    suite_wait(&needs);
+    assert_int_equal(needs.op.error, WS_DEV_OK);
+    assert_memory_equal(v, zero, sizeof(v));
+}
+
+enum { HELD_MS = 300 };
+
+static void *let_go(void *arg)
+{
+    usleep(HELD_MS * 1000);
+    unlink(stuck_path());
+    return NULL;
+}
+
+/* Whatever a client does while the driver waits for 300 ms, the daemon's loop is kept for a small
+ * part of that. The device measures it, and this program's first thread is its loop. */
+static void test_nothing_keeps_the_loop(void **state)
+{
+    enum { PAGE = 4096 };
+    pthread_t thread;
+    if (!suite_target.mock)
+        skip();
+    uint64_t old = suite_alloc(&S, 0, 4 << 20);
+    count(0, 1);
+    uint64_t before_ns = status().longest_wait_ns, least_ns = HELD_MS * UINT64_C(1000000) / 3;
+    int memory = memfd_create("loop", MFD_CLOEXEC);
+    assert_true(memory >= 0 && !ftruncate(memory, PAGE));
+    void *host = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    assert_true(host != MAP_FAILED);
+    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(pthread_create(&thread, NULL, let_go, NULL), 0);
+    uint64_t va = suite_alloc(&S, 0, 4 << 20), small = suite_alloc(&S, 1, 512);
+    assert_int_equal(ws_space_set_access(S.space[0], va, 1, 1), 0);
+    ws_device_host_register(S.device, host, PAGE, memory);
+    struct ws_dinstance *i;
+    assert_int_equal(ws_device_instance_borrow(S.device, S.module, S.space[0], S.vars[0], &i), 0);
+    ws_device_instance_free(S.device, i);
+    ws_device_host_unregister(S.device, host, PAGE);
+    assert_int_equal(ws_space_unmap(S.space[0], old), 0);
+    struct ws_occupancy fits;
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 32, 0, &fits), 0);
+    assert_true(access(stuck_path(), F_OK) == 0); /* so there was something to wait for */
+    assert_in_range(status().longest_wait_ns, 0, WS_MAX(before_ns, least_ns));
     pthread_join(thread, NULL);
+    uint32_t v = 1;
+    suite_get(&S, 1, &v, small, sizeof(v));
+    assert_int_equal(v, 0);
+    munmap(host, PAGE);
+    close(memory);
 }
 
 static int setup_stuck(void **state)
@@ -546,6 +599,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_endless_while_others_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_stops_beside_a_slow_call, setup_stuck, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_keeps_the_loop, setup_stuck, teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
     };
     if (!suite_target_parse(argc, argv) || !suite_target.worker) {

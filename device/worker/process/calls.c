@@ -16,8 +16,6 @@
 struct answer {
     union {
         struct ws_wire_memory memory;
-        struct ws_wire_occupancy occupancy;
-        uint64_t number;
     } body;         /* as large as the row says */
     uint64_t *more; /* n_more numbers behind it; allocated */
     uint32_t n_more;
@@ -227,25 +225,6 @@ static int64_t on_module_free(struct ws_wire_message *m, const void *body, struc
     return 0;
 }
 
-static int64_t on_occupancy(struct ws_wire_message *m, const void *body, struct answer *ret)
-{
-    struct ws_wire_occupancy *a = &ret->body.occupancy;
-    struct ws_occupancy fits;
-    struct worker_object o;
-    memcpy(a, body, sizeof(*a));
-    if (!worker_known(&worker.modules, m->head.id, &o))
-        return -EINVAL;
-    int r = ws_device_occupancy(worker.device, o.module.code, a->kernel, a->threads,
-                                a->shared_bytes, &fits);
-    if (r)
-        return r;
-    a->blocks_per_sm = fits.blocks_per_sm;
-    for (uint32_t k = 0; k < WS_ARRAY_SIZE(ws_wire_limits); k++)
-        if (!strcmp(fits.limit, ws_wire_limits[k]))
-            a->limit = k;
-    return 0;
-}
-
 static int64_t on_loader(struct ws_wire_message *m, const void *body, struct answer *ret)
 {
     pthread_t t;
@@ -254,13 +233,6 @@ static int64_t on_loader(struct ws_wire_message *m, const void *body, struct ans
     pthread_detach(t);
     m->fd = -1;
     return 0;
-}
-
-/* ---- energy ---- */
-
-static int64_t on_charge(struct ws_wire_message *m, const void *body, struct answer *ret)
-{
-    return ws_device_cuda_charge(worker.device, m->head.id, &ret->body.number);
 }
 
 /* ---- dispatch ---- */
@@ -279,7 +251,14 @@ static handler *const handlers[_WS_WIRE_TYPES] = {
 #undef CALL
 #undef NOTICE
 
-/* Return: whether the daemon is still there. */
+static bool changes_memory(uint32_t type)
+{
+    return type == WS_WIRE_MEMORY_NEW || type == WS_WIRE_MEMORY_FREE || type == WS_WIRE_MAP ||
+           type == WS_WIRE_UNMAP;
+}
+
+/* The daemon promises memory by what is free, so that is known before the answer is. Return:
+ * whether the daemon is still there. */
 static bool serve(struct ws_wire_message *m)
 {
     struct answer a = {.fd = -1};
@@ -291,6 +270,8 @@ static bool serve(struct ws_wire_message *m)
     }
     struct ws_wire_head head = ws_wire_head_of((enum ws_wire_type)type, m->head.id);
     head.value = handlers[type](m, m->body, &a);
+    if (changes_memory(type))
+        worker_write_free();
     if (!ws_wire_rows[type].answered)
         return true;
     struct ws_wire_part body = {&a.body, ws_wire_rows[type].back_bytes},

@@ -81,6 +81,7 @@ static int begin(const struct ws_wire_config *c)
     if (worker.device) {
         h.keeps = ws_device_cuda_keep(worker.device, &worker_keep);
         describe(&h);
+        worker_write_free();
     }
     int sent = say_hello(r, &h, &diags);
     ws_diags_deinit(&diags);

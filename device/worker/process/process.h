@@ -72,6 +72,7 @@ void worker_send(struct ws_wire_head head, struct ws_wire_part body, struct ws_w
 /* As ws_space_set_print() wants it; @arg: the space's number. */
 void worker_print(void *arg, enum ws_output to, const char *text, size_t n);
 void worker_write_page(void);
+void worker_write_free(void); /* how much memory the GPU has free */
 void *worker_page_main(void *arg);
 /* Ends the process if the context is lost and nothing is running any more. */
 void worker_end_if_lost(void);

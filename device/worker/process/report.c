@@ -2,6 +2,7 @@
 /* What the daemon is told without having asked: messages on the "ops" connection, the shared page,
  * and that the context is lost. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,12 +48,22 @@ void worker_write_page(void)
     pthread_mutex_unlock(&page_lock);
 }
 
-/* Keeps the page fresh for whoever asks while no operation ends. */
+void worker_write_free(void)
+{
+    atomic_store(&worker.page->free_bytes, ws_device_cuda_free_bytes(worker.device));
+}
+
+/* Keeps the page fresh for whoever asks while no operation ends. Programs that do not use the
+ * daemon may have taken memory. */
 void *worker_page_main(void *arg)
 {
     for (;;) {
         usleep(worker.n_running ? PAGE_BUSY_US : PAGE_IDLE_US);
+        int usual;
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &usual); /* the driver has locks */
         worker_write_page();
+        worker_write_free();
+        (void)pthread_setcancelstate(usual, &usual);
     }
     return NULL;
 }
