@@ -276,18 +276,24 @@ static void gpu_tables(FILE *f, const struct series *v, size_t n, const Ws__GpuS
 }
 
 /* Of those GPUs that are in a process of their own. */
-static void restarts_page(struct ws_server *s, FILE *f)
+static void workers_page(struct ws_server *s, FILE *f)
 {
-    static const char name[] = "wattshare_gpu_worker_restarts_total";
-    bool told = false;
-    for (uint32_t i = 0; i < s->n_gpus; i++) {
-        uint64_t n;
-        if (!ws_real_restarts(s->gpus[i].device, &n))
-            continue;
-        if (!told)
-            head(f, name, "Restarts of the process that has the GPU.");
-        told = true;
-        gpus_value(f, name, i, n);
+    static const char *const names[][2] = {
+        {"wattshare_gpu_worker_restarts_total", "Restarts of the process that has the GPU."},
+        {"wattshare_gpu_worker_longest_wait_seconds",
+         "The longest that the daemon waited for that process while it served clients."},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
+        bool told = false;
+        for (uint32_t i = 0; i < s->n_gpus; i++) {
+            uint64_t n[WS_ARRAY_SIZE(names)];
+            if (!ws_real_worker(s->gpus[i].device, &n[0], &n[1]))
+                continue;
+            if (!told)
+                head(f, names[k][0], names[k][1]);
+            told = true;
+            gpus_value(f, names[k][0], i, n[k]);
+        }
     }
 }
 
@@ -316,7 +322,7 @@ static void gpu_page(struct ws_server *s, FILE *f)
         fprintf(f, "\",kind=\"%s\"} 1\n", gpus[i].kind);
     }
     gpu_tables(f, gpu_sizes, WS_ARRAY_SIZE(gpu_sizes), gpus, s->n_gpus);
-    restarts_page(s, f);
+    workers_page(s, f);
     gpu_tables(f, gpu_series, WS_ARRAY_SIZE(gpu_series), gpus, s->n_gpus);
     running_page(s, f);
 }

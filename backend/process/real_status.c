@@ -22,11 +22,12 @@ static char *text_of(struct ws_server *s, const char *fmt, ...)
     return ws_arena_strndup(&s->arena, text, (size_t)WS_MIN(n, (int)sizeof(text) - 1));
 }
 
-bool ws_real_restarts(struct ws_device *d, uint64_t *ret)
+bool ws_real_worker(struct ws_device *d, uint64_t *ret_restarts, uint64_t *ret_longest_wait_ns)
 {
-    struct ws_worker_status w;
+    struct ws_worker_status w = {0};
     bool has = ws_device_worker_status(d, &w);
-    *ret = has ? w.n_restarts : 0;
+    *ret_restarts = w.n_restarts;
+    *ret_longest_wait_ns = w.longest_wait_ns;
     return has;
 }
 
@@ -45,6 +46,7 @@ bool ws_real_status(struct ws_server *s, struct ws_device *d, Ws__GpuStatus *o)
         o->worker_pid = (uint32_t)w.pid;
         o->worker_restarts = w.n_restarts;
         o->worker_last_ns = w.last_ns;
+        o->worker_longest_wait_ns = w.longest_wait_ns;
         o->worker_last = text_of(s, "%s", w.last);
     }
     if (!o->driver || !o->lost || !o->capabilities || !o->worker_last)
