@@ -21,9 +21,14 @@ static int close_with(int fd, int r)
 }
 
 /* No packet of ours carries so many descriptors. A stranger's packet may: all descriptors beyond
- * the first are closed, so that none is kept by mistake. The kernel closes those that find no room
- * here. */
-enum { MAX_RECEIVED_FDS = 8 };
+ * the first are closed, so that none is kept by mistake. The kernel would close those that find no
+ * room here, and might wait for that, so there is room for as many as it lets through
+ * (SCM_MAX_FD). */
+enum { MAX_RECEIVED_FDS = 253 };
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 /* Buffers for one control message, aligned as it must be. CMSG_SPACE() rounds up: on 64-bit systems
  * the one for a single descriptor has room for two. */
@@ -33,7 +38,7 @@ union send_control {
 };
 union receive_control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(MAX_RECEIVED_FDS * sizeof(int))];
+    char bytes[CMSG_SPACE(MAX_RECEIVED_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags)
@@ -58,6 +63,16 @@ int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags)
     return sent < 0 ? ws_raise(-errno) : 0;
 }
 
+void ws_packet_drop_fd(int fd)
+{
+    const struct linger abort_at_once = {.l_onoff = 1};
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    if (!setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort_at_once, sizeof(abort_at_once)))
+        /* Its sender may set SO_LINGER again, but then there is nothing left to wait for. */
+        (void)connect(fd, &nobody, sizeof(nobody));
+    close(fd);
+}
+
 /* The first descriptor that came with the packet, or -1. The others are closed. */
 static int take_first_fd(struct msghdr *m)
 {
@@ -70,7 +85,7 @@ static int take_first_fd(struct msghdr *m)
             if (first < 0)
                 first = fd;
             else
-                close(fd);
+                ws_packet_drop_fd(fd);
         }
     }
     return first;
@@ -93,12 +108,63 @@ ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
     int passed = take_first_fd(&m);
     bool cut = m.msg_flags & MSG_TRUNC;
     if (passed >= 0 && (cut || !ret_fd)) {
-        close(passed);
+        ws_packet_drop_fd(passed);
         passed = -1;
     }
     if (ret_fd)
         *ret_fd = passed;
     return cut ? -EMSGSIZE : got;
+}
+
+static atomic_bool kernel_refuses; /* it knows SO_PASSRIGHTS */
+
+void ws_packet_let_fds_in(int fd, bool on)
+{
+    int value = on;
+    if (!setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value)))
+        atomic_store_explicit(&kernel_refuses, true, memory_order_relaxed);
+}
+
+/* recvmsg() that closes what descriptors come. @ret_more: there may be more to receive: there was a
+ * packet, if only one without bytes, or an error that tells how the other end was closed. */
+static ssize_t recv_and_drop(int fd, void *p, size_t n, int flags, bool *ret_more)
+{
+    union receive_control control;
+    struct iovec iov = {p, n};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t got = recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC);
+    *ret_more = got > 0 || (!got && m.msg_controllen) || (got < 0 && errno == ECONNRESET);
+    int passed = got >= 0 ? take_first_fd(&m) : -1;
+    if (passed >= 0)
+        ws_packet_drop_fd(passed);
+    return got;
+}
+
+ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags)
+{
+    bool more;
+    return atomic_load_explicit(&kernel_refuses, memory_order_relaxed)
+               ? recv(fd, p, n, flags)
+               : recv_and_drop(fd, p, n, flags, &more);
+}
+
+void ws_packet_discard(int fd)
+{
+    char bytes[4096];
+    int type = 0, on = 1;
+    socklen_t size = sizeof(type);
+    bool more;
+    /* Credentials come with each packet then, so one without bytes is not taken for the end. At the
+     * end of a stream they would come too. */
+    if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
+        (void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+    shutdown(fd, SHUT_RD); /* from now on nothing comes */
+    do
+        (void)recv_and_drop(fd, bytes, sizeof(bytes), MSG_DONTWAIT, &more);
+    while (more);
 }
 
 int ws_packet_memfd(const char *name, uint64_t bytes)

@@ -20,6 +20,19 @@ WS_MUST_CHECK int ws_packet_send(int fd, const void *packet, size_t n, int pass_
  * or negative errno. */
 WS_MUST_CHECK ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags);
 
+/* What strangers send may be a socket whose last close() waits for as long as they please
+ * (SO_LINGER). These functions close without waiting for that, so a loop can use them. */
+void ws_packet_drop_fd(int fd); /* closes a descriptor that was received */
+/* Whether others may send descriptors to @fd, a local socket, or to what it accepts. All sockets
+ * let them; kernels before Linux 6.16 know nothing else. */
+void ws_packet_let_fds_in(int fd, bool on);
+/* recv() for a local socket that has been told to let no descriptors in. If any come nevertheless,
+ * they are closed. */
+ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags);
+/* Takes what lies unread in @fd, a local socket that is to be closed, and closes the descriptors in
+ * it. */
+void ws_packet_discard(int fd);
+
 /* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing.
  * Return: descriptor. */
 WS_MUST_CHECK int ws_packet_memfd(const char *name, uint64_t bytes);

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/packet.h"
+
 int ws_ring_map(struct ws_ring *l, int fd, bool is_client)
 {
     struct ws_ring_memory *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -79,6 +81,6 @@ void ws_ring_signal(const struct ws_ring *l)
 bool ws_ring_hear(const struct ws_ring *l)
 {
     char rings[64];
-    ssize_t n = recv(l->doorbell, rings, sizeof(rings), MSG_DONTWAIT);
+    ssize_t n = ws_packet_recv_bytes(l->doorbell, rings, sizeof(rings), MSG_DONTWAIT);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }

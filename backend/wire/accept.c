@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "base/timeout.h"
 
 enum { PER_TURN = 16 };
@@ -73,13 +74,21 @@ static int accept_one(const struct ws_accept *l, struct ws_newly_accepted *ret)
     return ret->fd;
 }
 
+/* It may have sent something already. */
+static void refuse(const struct ws_accept *l, const struct ws_newly_accepted *n)
+{
+    if (l->local)
+        ws_packet_discard(n->fd);
+    close(n->fd);
+}
+
 static void enter(struct ws_accept *l, struct ws_newly_accepted *n)
 {
     n->account = account_of(l, n);
     if (ws_accept_charge(&l->ops, n->account))
         l->ops.enter(l->ops.arg, n);
     else
-        close(n->fd);
+        refuse(l, n);
 }
 
 static void open_reserve(struct ws_accept *l)
@@ -100,7 +109,7 @@ static void accept_by_reserve(struct ws_accept *l)
     } else if (l->ops.make_room(l->ops.arg, NULL)) {
         enter(l, &n);
     } else {
-        close(n.fd);
+        refuse(l, &n);
         if (ws_accept_may_say())
             ws_log(WS_ERROR, "door: no descriptor left for a new connection; raise the limit of "
                              "open files (ulimit -n)");
@@ -133,6 +142,8 @@ int ws_accept_timeout_ms(const struct ws_accept *l)
 void ws_accept_init(struct ws_accept *l, int fd, bool local, const struct ws_accept_ops *ops)
 {
     *l = (struct ws_accept){.ops = *ops, .fd = fd, .local = local, .reserve_fd = -1};
+    if (local)
+        ws_packet_let_fds_in(fd, false);
     open_reserve(l);
 }
 

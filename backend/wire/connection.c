@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "base/watch.h"
 
 /* A connection may be read for so long in one turn. */
@@ -175,7 +176,8 @@ static bool keep(struct ws_connection *k, const uint8_t *p, size_t n)
 /* Reads to @p. Return: bytes, 0: nothing is there now, -1: the end. */
 static ssize_t read_to(struct ws_connection *k, uint8_t *p, size_t size)
 {
-    ssize_t n = recv(k->fd, p, size, MSG_DONTWAIT);
+    ssize_t n = k->local ? ws_packet_recv_bytes(k->fd, p, size, MSG_DONTWAIT)
+                         : recv(k->fd, p, size, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         k->readable = errno == EINTR;
         return 0;
@@ -409,6 +411,8 @@ void ws_connection_free(struct ws_connection *k)
     drop_queue(k);
     ws_list_remove(&k->node);
     ws_list_remove(&k->ready);
+    if (k->local)
+        ws_packet_discard(k->fd);
     ws_watch_close(k->door->epoll_fd, k->fd);
     ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
     ws_account_unref(k->account);

@@ -86,6 +86,7 @@ void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
     if (k->client)
         k->client->wire.handoff = NULL;
     ws_list_remove(&k->node);
+    ws_packet_discard(k->fd);
     ws_watch_close(s->handoff.conns_fd, k->fd);
     ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
     ws_account_unref(k->account);
@@ -181,6 +182,7 @@ static Ws__Error bind_client(struct ws_server *s, struct ws_handoff_conn *k,
             k->client = c;
             ws_list_remove(&k->node);
             ws_list_append(&s->handoff.conns, &k->node);
+            ws_packet_let_fds_in(k->fd, true);
             return WS__ERROR__OK;
         }
     }
@@ -257,7 +259,7 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
             return true;
         bool good = n == sizeof(q) && answer(s, k, &q, came);
         if (came >= 0)
-            close(came);
+            ws_packet_drop_fd(came);
         if (!good)
             return false;
     }

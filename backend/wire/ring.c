@@ -77,6 +77,7 @@ Ws__Error ws_client_ring_doorbell(struct ws_client *c, int *ret_fd)
         return WS__ERROR__INVALID_VALUE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return WS__ERROR__OUT_OF_MEMORY;
+    ws_packet_let_fds_in(pair[0], false);
     if (epoll_ctl(c->server->handoff.epoll_fd, EPOLL_CTL_ADD, pair[0], &event)) {
         close(pair[0]);
         close(pair[1]);
@@ -95,8 +96,10 @@ void ws_client_ring_close(struct ws_client *c)
         return;
     l->open = false;
     ws_list_remove(&l->rung);
-    if (l->end.doorbell >= 0)
+    if (l->end.doorbell >= 0) {
+        ws_packet_discard(l->end.doorbell);
         ws_watch_close(c->server->handoff.epoll_fd, l->end.doorbell);
+    }
     l->end.doorbell = -1;
     ws_ring_end(&l->end);
 }

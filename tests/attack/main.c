@@ -50,7 +50,7 @@ enum {
 
 static const struct attack *const families[] = {attacks_connect, attacks_message, attacks_code,
                                                 attacks_share,   attacks_host,    attacks_work,
-                                                attacks_walk,    attacks_gpu};
+                                                attacks_walk,    attacks_gpu,     attacks_linger};
 static const char *place;
 static bool quick; /* -q */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/packet: packets with descriptors. A sender that is no friend may send more descriptors than
  * one; none of them may stay open in the receiver. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -34,8 +35,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct pair *p = *state;
-    close(p->sender);
-    close(p->receiver);
+    if (p->sender >= 0)
+        close(p->sender);
+    if (p->receiver >= 0)
+        close(p->receiver);
     return 0;
 }
 
@@ -125,6 +128,88 @@ static void test_send_and_receive(void **state)
     assert_int_equal(ws_packet_recv(p->receiver, packet, sizeof(packet), &fd, 0), 0);
 }
 
+/* A socket whose last close() would wait for ten minutes, for its other end does not read. */
+static int lingering(int *ret_other)
+{
+    static const char bytes[64 << 10];
+    const struct linger l = {.l_onoff = 1, .l_linger = 600};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+    int little = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &n), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, n), 0);
+    *ret_other = accept(listener, NULL, NULL);
+    assert_true(*ret_other >= 0);
+    close(listener);
+    assert_true(send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0);
+    return fd;
+}
+
+/* Sends it with @n bytes, as the only one who has it. */
+static void send_lingering(int socket, size_t n, int *ret_other)
+{
+    int fd = lingering(ret_other);
+    assert_int_equal(ws_packet_send(socket, "hi", n, fd, 0), 0);
+    close(fd);
+}
+
+/* If one of them waited, this would take ten minutes: SIGALRM ends it. */
+static void test_nothing_lingers(void **state)
+{
+    struct pair *p = *state;
+    char packet[8];
+    int other[4], before, fd = -1;
+    alarm(60);
+    before = count_open();
+    send_lingering(p->sender, 2, &other[0]);
+    assert_int_equal(ws_packet_recv(p->receiver, packet, sizeof(packet), NULL, 0), 2);
+    send_lingering(p->sender, 2, &other[1]);
+    assert_int_equal(ws_packet_recv(p->receiver, packet, sizeof(packet), &fd, 0), 2);
+    ws_packet_drop_fd(fd);
+    send_lingering(p->sender, 0, &other[2]);
+    assert_int_equal(ws_packet_send(p->sender, "", 0, -1, 0), 0); /* which is not the end */
+    send_lingering(p->sender, 2, &other[3]);
+    assert_int_equal(ws_packet_send(p->receiver, "unread", 6, -1, 0), 0); /* an error at the end */
+    close(p->sender);
+    ws_packet_discard(p->receiver);
+    close(p->receiver);
+    for (int i = 0; i < 4; i++)
+        close(other[i]);
+    assert_int_equal(count_open(), before - 2);
+    p->sender = p->receiver = -1;
+    alarm(0);
+}
+
+/* Before and after the kernel is told to let no descriptor in. */
+static void test_bytes_bring_no_descriptor(void **state)
+{
+    int fds[2], other[2];
+    char bytes[8];
+    alarm(60);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    send_lingering(fds[0], 2, &other[0]);
+    int before = count_open();
+    assert_int_equal(ws_packet_recv_bytes(fds[1], bytes, sizeof(bytes), 0), 2);
+    assert_int_equal(count_open(), before);
+    assert_int_equal(ws_packet_send(fds[0], "a", 1, -1, 0), 0);
+    send_lingering(fds[0], 2, &other[1]);
+    ws_packet_let_fds_in(fds[1], false);
+    int r = ws_packet_send(fds[0], "hi", 2, 0, 0);
+    assert_true(!r || r == -EPERM); /* an older kernel lets it in */
+    close(fds[0]);
+    ws_packet_discard(fds[1]);
+    close(fds[1]);
+    close(other[0]);
+    close(other[1]);
+    alarm(0);
+    (void)state;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +218,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_unwanted_descriptors_are_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_packet_that_is_too_long, setup, teardown),
         cmocka_unit_test_setup_teardown(test_send_and_receive, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_lingers, setup, teardown),
+        cmocka_unit_test(test_bytes_bring_no_descriptor),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
