@@ -668,12 +668,13 @@ static void test_explains(void **state)
     wss_free(w);
 }
 
-/* Why a job waits may lie in another user's job, of which its own user is told no number and no
- * priority. */
+/* Jobs of other users are not there for who asks. Why a job waits may lie in one of them, of which
+ * its own user is told no number and no priority. */
 static void test_explains_nothing_of_others(void **state)
 {
     (void)state;
-    const struct ws_viewer self = {.known = true, .uid = 1000};
+    const struct ws_viewer self = {.known = true, .uid = 1000},
+                           other = {.known = true, .uid = 1001};
     struct wss *w = start(1, "gcaps", NULL);
     join(w, 0, 3);
     join(w, 1, 2);
@@ -685,6 +686,8 @@ static void test_explains_nothing_of_others(void **state)
     if (!strstr(text, "(priority 2) waits: another job is higher"))
         fail_msg("%s", text);
     free(text);
+    assert_null(ws_dispatch_explain(w->server, 2, &other));
+    assert_null(ws_dispatch_explain(w->server, 0, &other)); /* the newest */
     end(w, 1, 10);
     end(w, 2, 10);
     wss_free(w);
