@@ -19,27 +19,45 @@ static void complain(const char *attack, int e)
         fprintf(stderr, "%s: error %d\n", attack, e);
 }
 
-/* Allocations and events by the ten thousand, which one command then takes away. */
-static const char *reset(const struct target *t, unsigned copy)
+/* Allocations and events by the ten thousand. */
+static int fill_tables(struct raw *r, const struct target *t, unsigned allocations, unsigned events)
 {
-    enum { ALLOCATIONS = 150000, EVENTS = 60000 };
     Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
     Ws__EventRecord event = WS__EVENT_RECORD__INIT;
+    int e = 0;
+    alloc.bytes = 4096;
+    event.stream = WS_STREAM_DEFAULT_0;
+    for (unsigned i = 0; attack_goes_on(t) && !e && i < allocations; i++) {
+        event.event = i + 1;
+        if (i < events)
+            raw_put(r, WS__COMMAND__C_EVENT_RECORD, &event);
+        uint64_t seq = raw_put(r, WS__COMMAND__C_MEM_ALLOC, &alloc);
+        if (i % BATCH == BATCH - 1)
+            e = flush(r, seq);
+    }
+    return e;
+}
+
+/* A client that has very many things, and then leaves. */
+static const char *tables(const struct target *t, unsigned copy)
+{
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t))
+        return NULL;
+    complain("tables", fill_tables(&r, t, 200000, 65000));
+    raw_close(&r);
+    return NULL;
+}
+
+/* One command takes them away. */
+static const char *reset(const struct target *t, unsigned copy)
+{
     Ws__Reset all = WS__RESET__INIT;
     struct raw r;
     (void)copy;
-    alloc.bytes = 4096;
-    event.stream = WS_STREAM_DEFAULT_0;
     while (attack_goes_on(t) && attack_open(&r, t)) {
-        int e = 0;
-        for (unsigned i = 0; attack_goes_on(t) && !e && i < ALLOCATIONS; i++) {
-            event.event = i + 1;
-            if (i < EVENTS)
-                raw_put(&r, WS__COMMAND__C_EVENT_RECORD, &event);
-            uint64_t seq = raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
-            if (i % BATCH == BATCH - 1)
-                e = flush(&r, seq);
-        }
+        int e = fill_tables(&r, t, 150000, 60000);
         e = e ? e : raw_call(&r, WS__COMMAND__C_RESET, &all, NULL);
         complain("reset", e);
         raw_close(&r);
@@ -281,6 +299,7 @@ static const char *reservations(const struct target *t, unsigned copy)
 }
 
 const struct attack attacks_walk[] = {
+    {"7", "tables", "200,000 allocations and 65,000 events", tables, .ms = 4000, .max_mib = 2048},
     {"7", "reset-many", "resets a device with 150,000 allocations and 60,000 events", reset,
      .ms = 5000, .max_mib = 2048},
     {"7", "mappings", "changes 100,000 mappings by one command", mappings, .ms = 6000,

@@ -177,33 +177,6 @@ static const char *requests(const struct target *t, unsigned copy)
     return NULL;
 }
 
-/* A client that has very many things, and then leaves. */
-static const char *tables(const struct target *t, unsigned copy)
-{
-    enum { ALLOCATIONS = 200000, EVENTS = 65000, BATCH = 1000 };
-    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
-    Ws__EventRecord event = WS__EVENT_RECORD__INIT;
-    struct raw r;
-    int e = 0;
-    (void)copy;
-    if (!attack_open(&r, t))
-        return NULL;
-    alloc.bytes = 4096;
-    event.stream = WS_STREAM_DEFAULT_0;
-    for (unsigned i = 0; attack_goes_on(t) && !e && i < ALLOCATIONS; i++) {
-        event.event = i + 1;
-        if (i < EVENTS)
-            raw_put(&r, WS__COMMAND__C_EVENT_RECORD, &event);
-        uint64_t seq = raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
-        if (i % BATCH == BATCH - 1)
-            e = raw_send(&r) ? -1 : raw_wait(&r, seq, NULL);
-    }
-    if (e)
-        fprintf(stderr, "tables: %d\n", e);
-    raw_close(&r);
-    return NULL;
-}
-
 const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
@@ -212,5 +185,4 @@ const struct attack attacks_work[] = {
     {"7", "initial", "loads 32 MiB of initial values", initial, .ms = 4000, .max_mib = 2048},
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
     {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
-    {"7", "tables", "200,000 allocations and 65,000 events", tables, .ms = 4000, .max_mib = 2048},
     {0}};
