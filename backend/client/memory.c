@@ -278,3 +278,22 @@ void ws_memory_drop_heap(struct ws_context *x)
     ws_va_free(&c->memory.va, c->memory.heap.va, c->memory.heap.bytes);
     c->memory.heap = (struct ws_va_extent){0, 0};
 }
+
+/* ---- what device code prints ---- */
+
+Ws__Error ws_memory_set_printed(struct ws_client *c, uint64_t bytes)
+{
+    uint64_t more = bytes > WS_OUTPUT_DEFAULT_BYTES ? bytes - WS_OUTPUT_DEFAULT_BYTES : 0,
+             *charged = &c->memory.printed_charged;
+    if (bytes > WS_OUTPUT_MAX_BYTES)
+        return WS__ERROR__OUT_OF_MEMORY;
+    more *= WS_OUTPUT_ROOM;
+    if (more > *charged && ws_client_charge(c, WS_RESOURCE_HOST_BYTES, more - *charged))
+        return WS__ERROR__OUT_OF_MEMORY;
+    ws_output_limit(&c->output, bytes);
+    if (more < *charged)
+        ws_client_release(c, WS_RESOURCE_HOST_BYTES, *charged - more);
+    *charged = more;
+    ws_space_set_print_bytes(c->memory.space, bytes);
+    return WS__ERROR__OK;
+}

@@ -34,7 +34,8 @@ struct ws_client_memory {
     struct ws_va host_va; /* of pinned host memory, where the daemon chooses */
     /* of kernels' malloc(), on GPUs with real addresses; bytes 0: not placed */
     struct ws_va_extent heap;
-    uint64_t heap_charged; /* bytes of it on the user's account, until the client has ended */
+    uint64_t heap_charged;    /* bytes of it on the user's account, until the client has ended */
+    uint64_t printed_charged; /* host bytes for what device code prints, as long */
     struct ws_allocation *allocations;
     struct ws_allocation *walk;          /* the next one of ws_memory_walk_next() */
     struct ws_handle *handles;           /* vmm.h */
@@ -72,6 +73,10 @@ Ws__Error ws_memory_place_heap(struct ws_context *x);
 Ws__Error ws_memory_set_heap(struct ws_client *c, uint64_t bytes);
 /* Gives it back, with what it holds, if it is in memory of the context's GPU. */
 void ws_memory_drop_heap(struct ws_context *x);
+
+/* How much of what device code prints is held until the client has fetched it
+ * (cudaLimitPrintfFifoSize). More than the default is charged. Return: OK or OUT_OF_MEMORY. */
+Ws__Error ws_memory_set_printed(struct ws_client *c, uint64_t bytes);
 
 /* share.c: what clients share by handles */
 Ws__Error ws_share(struct ws_client *c, const Ws__Share *m, Ws__Reply *ret);

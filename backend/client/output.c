@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/client/output.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,10 +123,9 @@ size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint6
     return done;
 }
 
-int ws_output_limit(struct ws_output_fifo *f, uint64_t bytes)
+void ws_output_limit(struct ws_output_fifo *f, uint64_t bytes)
 {
-    if (bytes > WS_OUTPUT_MAX_BYTES)
-        return -ENOMEM;
+    assert(bytes <= WS_OUTPUT_MAX_BYTES);
     pthread_mutex_lock(&f->lock);
     f->limit_bytes = WS_MAX(bytes, UINT64_C(1024));
     if (f->cap > f->limit_bytes * WS_OUTPUT_ROOM) {
@@ -135,5 +134,4 @@ int ws_output_limit(struct ws_output_fifo *f, uint64_t bytes)
         f->cap = f->first = f->n = 0;
     }
     pthread_mutex_unlock(&f->lock);
-    return 0;
 }

@@ -32,7 +32,8 @@ void ws_output_add(void *fifo, enum ws_output to, const char *text, size_t n);
  * Return: bytes written. */
 size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint64_t *ret_left,
                       uint64_t *ret_lost);
-/* Return: 0, -ENOMEM: above WS_OUTPUT_MAX_BYTES. What is there beyond the new limit is lost. */
-WS_MUST_CHECK int ws_output_limit(struct ws_output_fifo *f, uint64_t bytes);
+/* @bytes: up to WS_OUTPUT_MAX_BYTES; WS_OUTPUT_ROOM times as much may be held. What is there beyond
+ * the new limit is lost. */
+void ws_output_limit(struct ws_output_fifo *f, uint64_t bytes);
 
 #endif

@@ -102,6 +102,7 @@ static void client_free(struct ws_client *c)
     free(c->contexts);
     ws_client_out_free(c);
     ws_output_deinit(&c->output);
+    ws_client_release(c, WS_RESOURCE_HOST_BYTES, c->memory.printed_charged);
     ws_ledger_deinit(&c->not_supported);
     ws_client_release(c, WS_RESOURCE_OBJECTS, c->n_objects);
     ws_account_unref(c->who.account);

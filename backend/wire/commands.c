@@ -487,12 +487,7 @@ static void do_limit(const struct call *k, const Ws__Limit *m)
     }
     switch (m->what) {
     case WS__LIMIT__WHAT__PRINTF_FIFO_BYTES:
-        if (ws_output_limit(&k->c->output, m->value)) {
-            reply(k, WS__ERROR__OUT_OF_MEMORY);
-            return;
-        }
-        ws_space_set_print_bytes(k->c->memory.space, m->value);
-        reply(k, WS__ERROR__OK);
+        reply(k, ws_memory_set_printed(k->c, m->value));
         return;
     case WS__LIMIT__WHAT__MALLOC_HEAP_BYTES:
         reply(k, ws_memory_set_heap(k->c, m->value));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/attack/share.c - attacks on what users share, and on what they may know of each other: rows
  * 10, 12 and 13. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,6 +102,54 @@ static const char *objects(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* A module whose kernel prints 1 KiB very often. */
+static size_t printing_module(char *to, size_t size)
+{
+    enum { TEXT = 1000 };
+    size_t n =
+        (size_t)snprintf(to, size,
+                         ".version 7.0\n.target sm_50\n.address_size 64\n"
+                         ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+                         ".global .align 1 .b8 f[%d] = {",
+                         TEXT + 1);
+    for (int i = 0; i < TEXT; i++)
+        n += (size_t)snprintf(to + n, size - n, "120,");
+    n += (size_t)snprintf(to + n, size - n,
+                          "0};\n.visible .entry say()\n{\n.reg .b32 %%i;\n.reg .b64 %%f;\n"
+                          ".reg .pred %%p;\n.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n"
+                          "mov.u32 %%i, 0;\nmov.u64 %%f, f;\ncvta.global.u64 %%f, %%f;\nAGAIN:\n"
+                          "st.param.b64 [a], %%f;\nst.param.b64 [b], 0;\n"
+                          "call.uni (c), vprintf, (a, b);\nadd.u32 %%i, %%i, 1;\n"
+                          "setp.lt.u32 %%p, %%i, 1000;\n@%%p bra AGAIN;\nret;\n}\n");
+    return n;
+}
+
+/* Clients whose kernels print as much as may be held, and who fetch nothing. */
+static const char *printed(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 8, MOST = 64 << 20, LAUNCHES = 100 };
+    static struct raw r[CLIENTS];
+    char text[8192];
+    size_t n = printing_module(text, sizeof(text));
+    Ws__Limit limit = WS__LIMIT__INIT;
+    limit.what = WS__LIMIT__WHAT__PRINTF_FIFO_BYTES;
+    limit.value = MOST;
+    (void)copy;
+    for (unsigned c = 0; c < CLIENTS && attack_open(&r[c], t); c++) {
+        (void)!raw_call(&r[c], WS__COMMAND__C_LIMIT, &limit, NULL);
+        if (raw_load(&r[c], 1, text, n))
+            return "a module that prints could not be loaded";
+        Ws__Launch l = raw_launch(1, 0);
+        l.grid_x = 8;
+        for (unsigned i = 0; i < LAUNCHES; i++)
+            raw_put(&r[c], WS__COMMAND__C_LAUNCH, &l);
+        raw_send(&r[c]);
+    }
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return NULL;
+}
+
 /* ---- row 12: to be taken for another ---- */
 
 static const char *another_exe(const struct target *t, unsigned copy)
@@ -186,6 +235,8 @@ const struct attack attacks_share[] = {
      .max_mib = 2560},
     {"10", "seats", "all seats for one user", seats, .copies = 2},
     {"10", "objects", "streams, events and reservations of 100 clients", objects, .copies = 2},
+    {"10", "printed", "kernels print 256 MiB for each of 8 clients", printed, .ms = 4000,
+     .max_mib = 128, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
     {"12", "another-exe", "says that it is another program", another_exe,
      .conf = "task \"camera\" { match_path = {\"/opt/cam/*\"} priority = 50 }\n"},
     {"13", "look", "looks at what others do", look, .conf = "policy = \"rr\"\n"},

