@@ -49,7 +49,7 @@ papers_libverbs_a_SOURCES += \
 	papers/experiments/consolidation.c papers/experiments/edl.h papers/experiments/edl.c papers/experiments/edl_offline.c \
 	papers/experiments/edl_online.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/own.c papers/experiments/own_dvfs.c papers/experiments/own_safe.c papers/experiments/rtsim.c \
 	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.h papers/experiments/truth.c \
-	papers/experiments/truth_data.c papers/experiments/truth_2011.c papers/experiments/truth_choice.c papers/experiments/truth_curves.c papers/experiments/truth_sms.h papers/experiments/truth_sms.c
+	papers/experiments/truth_data.c papers/experiments/truth_2011.c papers/experiments/truth_choice.c papers/experiments/truth_curves.c papers/experiments/truth_settings.h papers/experiments/truth_settings.c papers/experiments/truth_sms.h papers/experiments/truth_sms.c
 papers_libverbs_a_SOURCES += \
 	papers/live/live.h papers/live/live.c papers/live/set.h papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/measured.c papers/live/rt.c
 papers_libverbs_a_CPPFLAGS = $(CLI_CPPFLAGS)

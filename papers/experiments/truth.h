@@ -14,6 +14,7 @@ struct ws_truth_source {
     const char *gpu, *title;   /* "v100", "V100" */
     const char *judged, *also; /* files; those of @also are fitted to only; NULL: none */
     bool has_choices;          /* time, power and counters at several clocks */
+    const char *again;         /* file: some of its programs, measured once more; NULL: none */
 };
 enum { WS_TRUTH_SOURCES = 6 };
 extern const struct ws_truth_source ws_truth_sources[WS_TRUTH_SOURCES];

@@ -5,13 +5,14 @@
  * is done with the constant that software GPUs without a model have: static power and one number
  * for each SM in use, at the same predicted time.
  *
- * The models of an application are fitted without its family; of those that were measured on each
- * number of SMs there are no counters, so two times of their own stand for these (truth_sms.h).
- * An application's events are those that were counted at the catalog's clocks, at all clocks. Since
- * a curve of the voltage with two numbers is too coarse for a choice between clocks, what the other
- * families show of each setting corrects it: measured over predicted time, and the factor of all
- * power that goes with the voltage, each beside the family's mean over all settings. Of
- * the families the mean counts, without the fifth at either end. */
+ * The models of an application are fitted without its family (truth_settings.h); of those that were
+ * measured on each number of SMs there are no counters, so two times of their own stand for these
+ * (truth_sms.h).
+ *
+ * Where a choice costs much, the notes say which model is to blame: what choosing costs if the time
+ * or the power were known from the measurement. How much of it is the measurement's own doing is
+ * seen on the V100, of which the same group measured some of the programs twice: the first
+ * measurement's choices are judged by the second, and the other way round. */
 #include "config.h"
 
 #include <errno.h>
@@ -19,19 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "models/stat.h"
-#include "papers/experiments/truth.h"
+#include "papers/experiments/truth_settings.h"
 #include "papers/experiments/truth_sms.h"
 
 #define REGRET_MEAN  3
 #define REGRET_WORST 15
-enum { CHOICE_GPUS = 4, SETTINGS_MAX = 128, OPTIONS_MAX = 512 };
+enum { CHOICE_GPUS = 4, OPTIONS_MAX = 512 };
 
 struct choice {
     char text[48];
     double measured_j, ours_j, constant_j;
-    double line_j; /* ours without the corrections of the settings */
+    double line_j;                      /* ours without the corrections of the settings */
+    double known_time_j, known_power_j; /* ours if one of the two were known */
 };
 
 /* One question: what came out of all its applications. */
@@ -41,7 +41,7 @@ struct choice_question {
     FILE *csv;
     char title[96];
     int n, n_wrong;
-    double sum, worst, constant_sum, constant_worst, line_sum;
+    double sum, worst, constant_sum, constant_worst, line_sum, known_time_sum, known_power_sum;
     char worst_app[64];
 };
 
@@ -65,6 +65,15 @@ static double line_of(const struct choice *o)
     return o->line_j;
 }
 
+static double known_time_of(const struct choice *o)
+{
+    return o->known_time_j;
+}
+static double known_power_of(const struct choice *o)
+{
+    return o->known_power_j;
+}
+
 static const struct choice *least(const struct choice *v, size_t n,
                                   double (*of)(const struct choice *o))
 {
@@ -75,12 +84,17 @@ static const struct choice *least(const struct choice *v, size_t n,
     return best;
 }
 
+/* How many % more joules were measured for the choice by @of than for the cheapest. */
+static double regret_of(const struct choice *v, size_t n, double (*of)(const struct choice *o))
+{
+    return 100 * (least(v, n, of)->measured_j / least(v, n, measured_of)->measured_j - 1);
+}
+
 static void ask(struct choice_question *q, const char *app, const struct choice *v, size_t n)
 {
     const struct choice *best = least(v, n, measured_of), *ours = least(v, n, ours_of),
                         *constant = least(v, n, constant_of);
-    double regret = 100 * (ours->measured_j / best->measured_j - 1);
-    double other = 100 * (constant->measured_j / best->measured_j - 1);
+    double regret = regret_of(v, n, ours_of), other = regret_of(v, n, constant_of);
     fprintf(q->csv, "\"%s\",%s,%s,%s,%s,%.3f,%.3f\n", q->title, app, best->text, ours->text,
             constant->text, regret, other);
     q->n++;
@@ -88,7 +102,9 @@ static void ask(struct choice_question *q, const char *app, const struct choice 
     q->sum += regret;
     q->constant_sum += other;
     q->constant_worst = fmax(q->constant_worst, other);
-    q->line_sum += 100 * (least(v, n, line_of)->measured_j / best->measured_j - 1);
+    q->line_sum += regret_of(v, n, line_of);
+    q->known_time_sum += regret_of(v, n, known_time_of);
+    q->known_power_sum += regret_of(v, n, known_power_of);
     if (regret >= q->worst) {
         q->worst = regret;
         snprintf(q->worst_app, sizeof(q->worst_app), "%s", app);
@@ -102,6 +118,8 @@ static void add_up(struct choice_question *all, const struct choice_question *q)
     all->sum += q->sum;
     all->constant_sum += q->constant_sum;
     all->line_sum += q->line_sum;
+    all->known_time_sum += q->known_time_sum;
+    all->known_power_sum += q->known_power_sum;
     all->constant_worst = fmax(all->constant_worst, q->constant_worst);
     if (q->worst < all->worst)
         return;
@@ -111,15 +129,17 @@ static void add_up(struct choice_question *all, const struct choice_question *q)
 
 static void answer(struct choice_question *q)
 {
-    char what[128], note[160];
+    char what[128], note[200];
     if (!q->n)
         return;
     if (q->all)
         add_up(q->all, q);
     snprintf(what, sizeof(what), "%s: mean regret (%%)", q->title);
     snprintf(note, sizeof(note),
-             "%d of %d not the cheapest; by the constant: %.1f; uncorrected: %.1f", q->n_wrong,
-             q->n, q->constant_sum / q->n, q->line_sum / q->n);
+             "%d of %d not the cheapest; by the constant: %.1f; uncorrected: %.1f; time known: "
+             "%.1f; power known: %.1f",
+             q->n_wrong, q->n, q->constant_sum / q->n, q->line_sum / q->n, q->known_time_sum / q->n,
+             q->known_power_sum / q->n);
     ws_experiment_at_most(q->x, what, REGRET_MEAN, q->sum / q->n, note);
     snprintf(what, sizeof(what), "%s: worst regret (%%)", q->title);
     snprintf(note, sizeof(note), "%s; by the constant: %.1f", q->worst_app, q->constant_worst);
@@ -128,245 +148,19 @@ static void answer(struct choice_question *q)
 
 /* ---- GPUs with counters ---- */
 
-struct choice_gpu {
-    struct ws_truth_data d;
-    struct ws_event_clocks settings[SETTINGS_MAX];
-    int n_settings;
-    int *setting;                   /* [n]: of each launch */
-    double *ours, *line, *constant; /* [n]: joules */
-};
-
-static int find_settings(struct choice_gpu *g)
+static struct choice choice_of(const struct ws_measured_launch *l,
+                               const struct ws_truth_predicted *p)
 {
-    for (size_t i = 0; i < g->d.set.n; i++) {
-        const struct ws_event_clocks *c = &g->d.set.v[i].clocks;
-        int k = 0;
-        while (k < g->n_settings && (g->settings[k].core_mhz != c->core_mhz ||
-                                     g->settings[k].memory_mhz != c->memory_mhz))
-            k++;
-        if (k == SETTINGS_MAX)
-            return -E2BIG;
-        if (k == g->n_settings)
-            g->settings[g->n_settings++] = *c;
-        g->setting[i] = k;
-    }
-    return 0;
-}
-
-struct choice_models {
-    struct ws_event_power power;
-    struct ws_event_time time;
-    /* natural logarithms of the corrections of each setting */
-    double slower[SETTINGS_MAX], more[SETTINGS_MAX];
-};
-
-/* The power that goes with the core's voltage, and the rest. */
-static void split_power(const struct choice_gpu *g, const struct choice_models *m,
-                        const struct ws_measured_launch *l, double time_s, double *ret_core_w,
-                        double *ret_rest_w)
-{
-    double x[WS_EVENT_POWER_N];
-    ws_event_power_terms(&g->d.gpu, m->power.knee, m->power.slope, &l->e, &l->clocks, time_s, x);
-    *ret_core_w = *ret_rest_w = 0;
-    for (int i = 0; i < WS_EVENT_POWER_N; i++) {
-        bool rest = i == WS_EVENT_POWER_STATIC || i == WS_EVENT_POWER_MEMORY_CLOCK ||
-                    i == WS_EVENT_POWER_DRAM;
-        *(rest ? ret_rest_w : ret_core_w) += x[i] * m->power.w[i];
-    }
-}
-
-/* The mean without the fifth of the values at either end. */
-static double middle_mean(double *v, int n)
-{
-    enum { PART = 5 };
-    double sum = 0;
-    int cut = n / PART;
-    qsort(v, (size_t)n, sizeof(*v), ws_stat_by_size);
-    for (int i = cut; i < n - cut; i++)
-        sum += v[i];
-    return n ? sum / (n - 2 * cut) : 0;
-}
-
-/* How far the launches of one family are off at each setting, as natural logarithms. */
-struct family_off {
-    double slower[SETTINGS_MAX], more[SETTINGS_MAX];
-    int n[SETTINGS_MAX]; /* launches */
-};
-
-static void add_family(const struct choice_gpu *g, const struct choice_models *m, int family,
-                       struct family_off *ret)
-{
-    *ret = (struct family_off){.n = {0}};
-    for (size_t i = 0; i < g->d.set.n; i++) {
-        const struct ws_measured_launch *l = &g->d.set.v[i];
-        int s = g->setting[i];
-        double core_w, rest_w;
-        if (l->family != family || isnan(l->power_w))
-            continue;
-        split_power(g, m, l, l->time_s, &core_w, &rest_w);
-        ret->slower[s] += log(l->time_s / ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks));
-        ret->more[s] += log(fmax(l->power_w - rest_w, core_w / 4) / core_w);
-        ret->n[s]++;
-    }
-}
-
-/* Makes of the sums at each setting how far their mean is from that of all settings: how far the
- * model is off for a family as a whole says nothing of a setting. */
-static void compare_settings(double *v, const int *count, int n_settings)
-{
-    double sum = 0, n = 0;
-    for (int s = 0; s < n_settings; s++)
-        if (count[s]) {
-            v[s] /= count[s];
-            sum += v[s];
-            n++;
-        }
-    for (int s = 0; s < n_settings; s++)
-        v[s] -= sum / fmax(n, 1);
-}
-
-/* What the families show of the settings that @count has. @off: [n_families]. */
-static void correct(const struct choice_gpu *g, const int *count, struct choice_models *m,
-                    struct family_off *off, double *scratch)
-{
-    for (int f = 0; f < g->d.set.n_families; f++) {
-        add_family(g, m, f, &off[f]);
-        compare_settings(off[f].slower, off[f].n, g->n_settings);
-        compare_settings(off[f].more, off[f].n, g->n_settings);
-    }
-    for (int s = 0; s < g->n_settings; s++) {
-        int n = 0;
-        for (int f = 0; f < g->d.set.n_families; f++)
-            if (count[f] && off[f].n[s])
-                scratch[n++] = off[f].slower[s];
-        m->slower[s] = middle_mean(scratch, n);
-        n = 0;
-        for (int f = 0; f < g->d.set.n_families; f++)
-            if (count[f] && off[f].n[s])
-                scratch[n++] = off[f].more[s];
-        m->more[s] = middle_mean(scratch, n);
-    }
-}
-
-static double constant_w(const struct choice_gpu *g, const struct choice_models *m,
-                         const struct ws_measured_launch *l)
-{
-    const struct ws_gpu_spec *spec = &g->d.spec;
-    double f = l->clocks.core_mhz / g->d.gpu.reference.core_mhz;
-    double v = ws_event_voltage(m->power.knee, m->power.slope, f);
-    double n = fmin(spec->n_sms, l->e.blocks);
-    return (spec->static_mw + n * spec->dynamic_mw_per_sm * v * v * f +
-            (spec->n_sms - n) * spec->idle_mw_per_sm) /
-           1e3;
-}
-
-/* Room for predict_group(): [n_families]. */
-struct family_scratch {
-    int *count;
-    struct family_off *off;
-    double *values;
-};
-
-/* Predicts the launches of the families of @group for which it is @out, by models of the others. */
-static int predict_group(struct choice_gpu *g, const int *group, int out,
-                         const struct family_scratch *scratch)
-{
-    struct ws_calibrate c = ws_truth_calibrate(&g->d);
-    struct choice_models m;
-    bool any = false;
-    for (size_t i = 0; i < g->d.set.n; i++)
-        any |= group[g->d.set.v[i].family] == out;
-    if (!any)
-        return 0;
-    for (int i = 0; i < g->d.set.n_families; i++)
-        scratch->count[i] = group[i] != out;
-    int r = ws_calibrate_power(&c, scratch->count, &m.power);
-    if (!r)
-        r = ws_calibrate_time(&c, scratch->count, &m.time);
-    if (!r)
-        correct(g, scratch->count, &m, scratch->off, scratch->values);
-    for (size_t i = 0; !r && i < g->d.set.n; i++) {
-        const struct ws_measured_launch *l = &g->d.set.v[i];
-        double core_w, rest_w;
-        if (group[l->family] != out)
-            continue;
-        double time_s =
-            ws_event_time_s(&m.time, &g->d.gpu, &l->e, &l->clocks) * exp(m.slower[g->setting[i]]);
-        split_power(g, &m, l, time_s, &core_w, &rest_w);
-        g->ours[i] = time_s * (rest_w + core_w * exp(m.more[g->setting[i]]));
-        g->line[i] = ws_calibrate_predict(&g->d.gpu, &m.power, &m.time, l).energy_j;
-        g->constant[i] = time_s * constant_w(g, &m, l);
-    }
-    return r;
-}
-
-static double reference_distance(const struct choice_gpu *g, size_t i)
-{
-    const struct ws_event_clocks *c = &g->d.set.v[i].clocks, *r = &g->d.gpu.reference;
-    return fabs(log(c->core_mhz / r->core_mhz)) + fabs(log(c->memory_mhz / r->memory_mhz));
-}
-
-/* Who chooses the clocks of an application has counted its events once, at clocks near the
- * catalog's. So all launches of an application get the events of that one. */
-static void count_once(struct choice_gpu *g)
-{
-    struct ws_measured_launch *v = g->d.set.v;
-    for (size_t i = 0; i < g->d.set.n; i++) {
-        size_t nearest = i;
-        for (size_t k = 0; k < g->d.set.n; k++)
-            if (v[k].app == v[i].app && reference_distance(g, k) < reference_distance(g, nearest))
-                nearest = k;
-        v[i].e = v[nearest].e;
-    }
-}
-
-/* Predicts all launches, by models that were fitted without the group of families that each is of
- * (ws_calibrate_groups()). */
-static int predict_all(struct choice_gpu *g, int n_groups, uint32_t shuffle)
-{
-    size_t n_families = (size_t)g->d.set.n_families + 1;
-    int *group = ws_calibrate_groups(g->d.set.n_families, n_groups, shuffle);
-    struct family_scratch scratch = {.count = ws_alloc_array(n_families, sizeof(*scratch.count)),
-                                     .off = ws_alloc_array(n_families, sizeof(*scratch.off)),
-                                     .values = ws_alloc_array(n_families, sizeof(*scratch.values))};
-    int r = group && scratch.count && scratch.off && scratch.values ? 0 : -ENOMEM;
-    for (int out = 0; !r && out < n_groups; out++)
-        r = predict_group(g, group, out, &scratch);
-    free(group);
-    free(scratch.count);
-    free(scratch.off);
-    free(scratch.values);
-    return r;
-}
-
-static int read_gpu(struct ws_experiment_run *x, const struct ws_truth_source *source,
-                    struct choice_gpu *g)
-{
-    int r = ws_truth_read(x, source, &g->d);
-    g->setting = ws_alloc_array(g->d.set.n + 1, sizeof(*g->setting));
-    g->ours = ws_alloc_array(g->d.set.n + 1, sizeof(*g->ours));
-    g->line = ws_alloc_array(g->d.set.n + 1, sizeof(*g->line));
-    g->constant = ws_alloc_array(g->d.set.n + 1, sizeof(*g->constant));
-    if (!r && (!g->setting || !g->ours || !g->line || !g->constant))
-        r = -ENOMEM;
-    if (!r)
-        r = find_settings(g);
-    if (!r)
-        count_once(g);
-    return r ? r : predict_all(g, g->d.set.n_families, 0);
-}
-
-static void choice_gpu_deinit(struct choice_gpu *g)
-{
-    free(g->setting);
-    free(g->ours);
-    free(g->line);
-    free(g->constant);
-    ws_truth_deinit(&g->d);
+    return (struct choice){.measured_j = l->power_w * l->time_s,
+                           .ours_j = p->time_s * p->power_w,
+                           .line_j = p->line_j,
+                           .known_time_j = l->time_s * p->known_time_w,
+                           .known_power_j = p->time_s * l->power_w,
+                           .constant_j = p->constant_j};
 }
 
 /* The ways of running an application on @g: at all clocks, or at those next to the catalog's. */
-static size_t add_options(const struct choice_gpu *g, const char *app, bool all_clocks,
+static size_t add_options(const struct ws_truth_gpu *g, const char *app, bool all_clocks,
                           struct choice *v, size_t n)
 {
     size_t begin = n;
@@ -375,17 +169,14 @@ static size_t add_options(const struct choice_gpu *g, const char *app, bool all_
         const struct ws_measured_launch *l = &g->d.set.v[i];
         if (strcmp(g->d.set.apps[l->app].name, app) != 0 || isnan(l->power_w))
             continue;
-        double distance = reference_distance(g, i);
+        double distance = ws_truth_gpu_distance(g, i);
         if (!all_clocks && distance >= nearest)
             continue;
         nearest = distance;
         if (!all_clocks)
             n = begin;
         struct choice *o = &v[n++];
-        *o = (struct choice){.measured_j = l->power_w * l->time_s,
-                             .ours_j = g->ours[i],
-                             .line_j = g->line[i],
-                             .constant_j = g->constant[i]};
+        *o = choice_of(l, &g->predicted[i]);
         snprintf(o->text, sizeof(o->text), "%s %g/%g", g->d.source->gpu, l->clocks.core_mhz,
                  l->clocks.memory_mhz);
     }
@@ -393,7 +184,7 @@ static size_t add_options(const struct choice_gpu *g, const char *app, bool all_
 }
 
 /* What @app worked on; NULL: it was not measured. */
-static const struct ws_measured_launch *launch_of(const struct choice_gpu *g, const char *app,
+static const struct ws_measured_launch *launch_of(const struct ws_truth_gpu *g, const char *app,
                                                   const char **ret_input)
 {
     for (size_t i = 0; i < g->d.set.n; i++) {
@@ -406,7 +197,7 @@ static const struct ws_measured_launch *launch_of(const struct choice_gpu *g, co
     return NULL;
 }
 
-static bool same_work(const struct choice_gpu *a, const struct choice_gpu *b, const char *app)
+static bool same_work(const struct ws_truth_gpu *a, const struct ws_truth_gpu *b, const char *app)
 {
     const char *input[2];
     const struct ws_measured_launch *l = launch_of(a, app, &input[0]),
@@ -421,7 +212,7 @@ static struct choice_question question_of(struct choice_question *all, const cha
     return q;
 }
 
-static void ask_clocks(struct choice_question *q, const struct choice_gpu *g)
+static void ask_clocks(struct choice_question *q, const struct ws_truth_gpu *g)
 {
     struct choice v[OPTIONS_MAX];
     const char *input;
@@ -432,14 +223,14 @@ static void ask_clocks(struct choice_question *q, const struct choice_gpu *g)
 
 /* As if nobody had looked at a third of the families, chosen in SHUFFLES ways. The predictions are
  * then those of the last way. */
-static int ask_clocks_of_thirds(struct choice_question *all, struct choice_gpu *g)
+static int ask_clocks_of_thirds(struct choice_question *all, struct ws_truth_gpu *g)
 {
     enum { THIRDS = 3, SHUFFLES = 4 };
     struct choice_question q = question_of(all, g->d.source->title, "clocks with a third left out");
     int r = 0;
     q.all = NULL; /* the same questions once more */
     for (uint32_t i = 0; !r && i < SHUFFLES; i++) {
-        r = predict_all(g, THIRDS, i + 1);
+        r = ws_truth_gpu_predict(g, THIRDS, i + 1);
         if (!r)
             ask_clocks(&q, g);
     }
@@ -448,8 +239,75 @@ static int ask_clocks_of_thirds(struct choice_question *all, struct choice_gpu *
     return r;
 }
 
-static void ask_pair(struct choice_question *all, const struct choice_gpu *a,
-                     const struct choice_gpu *b, bool all_clocks)
+/* The launch of @app at @core_mhz; NULL: it was not measured. */
+static const struct ws_measured_launch *launch_at(const struct ws_measured_set *s, const char *app,
+                                                  double core_mhz)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].clocks.core_mhz == core_mhz && !isnan(s->v[i].power_w) &&
+            !strcmp(s->apps[s->v[i].app].name, app))
+            return &s->v[i];
+    return NULL;
+}
+
+/* The clocks at which @app was measured both times: in @v judged by the second time, in @ret_first
+ * judged by the first. "Ours" is the model in @v, and the second time in @ret_first. */
+static size_t add_again(const struct ws_truth_gpu *g, const struct ws_measured_set *again,
+                        const char *app, struct choice *v, struct choice *ret_first)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->d.set.n && n < OPTIONS_MAX; i++) {
+        const struct ws_measured_launch *l = &g->d.set.v[i];
+        const struct ws_measured_launch *k =
+            strcmp(g->d.set.apps[l->app].name, app) != 0 || isnan(l->power_w)
+                ? NULL
+                : launch_at(again, app, l->clocks.core_mhz);
+        if (!k)
+            continue;
+        double again_j = k->power_w * k->time_s;
+        v[n] = choice_of(l, &g->predicted[i]);
+        snprintf(v[n].text, sizeof(v[n].text), "%s %g", g->d.source->gpu, l->clocks.core_mhz);
+        ret_first[n] = v[n];
+        ret_first[n].ours_j = again_j;
+        ret_first[n].known_time_j = l->time_s * k->power_w;
+        ret_first[n].known_power_j = l->power_w * k->time_s;
+        v[n].measured_j = again_j;
+        n++;
+    }
+    return n;
+}
+
+/* What of the regret is the measurement's own: programs that were measured twice. */
+static int ask_again(struct choice_question *all, const struct ws_truth_gpu *g)
+{
+    const struct ws_truth_source again = {
+        .gpu = g->d.source->gpu, .title = g->d.source->title, .judged = g->d.source->again};
+    struct ws_truth_data d;
+    struct choice second[OPTIONS_MAX], first[OPTIONS_MAX];
+    struct choice_question by_second =
+        question_of(all, g->d.source->title, "clocks judged by a second measurement");
+    struct choice_question by_first =
+        question_of(all, g->d.source->title, "clocks that the second measurement chooses");
+    by_second.all = by_first.all = NULL; /* the same questions once more */
+    int r = ws_truth_read(all->x, &again, &d);
+    for (int i = 0; !r && i < g->d.set.n_apps; i++) {
+        const char *app = g->d.set.apps[i].name;
+        size_t n = add_again(g, &d.set, app, second, first);
+        if (n) {
+            ask(&by_second, app, second, n);
+            ask(&by_first, app, first, n);
+        }
+    }
+    if (!r) {
+        answer(&by_second);
+        answer(&by_first);
+    }
+    ws_truth_deinit(&d);
+    return r;
+}
+
+static void ask_pair(struct choice_question *all, const struct ws_truth_gpu *a,
+                     const struct ws_truth_gpu *b, bool all_clocks)
 {
     struct choice v[OPTIONS_MAX];
     char title[64];
@@ -466,15 +324,17 @@ static void ask_pair(struct choice_question *all, const struct choice_gpu *a,
 
 static int ask_gpus(struct choice_question *all)
 {
-    struct choice_gpu g[CHOICE_GPUS] = {0};
+    struct ws_truth_gpu g[CHOICE_GPUS] = {0};
     int r = 0, n = 0;
     for (int i = 0; i < WS_TRUTH_SOURCES && !r && n < CHOICE_GPUS; i++)
         if (ws_truth_sources[i].has_choices)
-            r = read_gpu(all->x, &ws_truth_sources[i], &g[n++]);
+            r = ws_truth_gpu_read(all->x, &ws_truth_sources[i], &g[n++]);
     for (int i = 0; i < n && !r; i++) {
         struct choice_question q = question_of(all, g[i].d.source->title, "clocks");
         ask_clocks(&q, &g[i]);
         answer(&q);
+        if (g[i].d.source->again)
+            r = ask_again(all, &g[i]);
     }
     for (int i = 0; i < n && !r; i++)
         for (int k = i + 1; k < n; k++) {
@@ -484,7 +344,7 @@ static int ask_gpus(struct choice_question *all)
     for (int i = 0; i < n && !r; i++)
         r = ask_clocks_of_thirds(all, &g[i]);
     for (int i = 0; i < n; i++)
-        choice_gpu_deinit(&g[i]);
+        ws_truth_gpu_deinit(&g[i]);
     return r;
 }
 
@@ -497,10 +357,13 @@ static size_t add_sms(const char *gpu, int app, struct choice *v, size_t n)
     for (int i = 0; i < WS_MEASURED_APPS; i++)
         dyn_w += ws_measured_app(gpu, i)->cost.dyn_w_per_sm / WS_MEASURED_APPS;
     for (int m = 1; m <= k->cost.n_sm; m++, n++) {
-        double time_s = ws_truth_sms_line_s(k, m);
-        v[n] = (struct choice){.measured_j = ws_truth_sms_time_s(k, m) * ws_truth_sms_power_w(k, m),
-                               .ours_j = time_s * ws_truth_sms_predict_w(k, m),
-                               .line_j = time_s * ws_truth_sms_predict_w(k, m),
+        double time_s = ws_truth_sms_line_s(k, m), power_w = ws_truth_sms_predict_w(k, m);
+        double known_s = ws_truth_sms_time_s(k, m), known_w = ws_truth_sms_power_w(k, m);
+        v[n] = (struct choice){.measured_j = known_s * known_w,
+                               .ours_j = time_s * power_w,
+                               .line_j = time_s * power_w,
+                               .known_time_j = known_s * power_w,
+                               .known_power_j = time_s * known_w,
                                .constant_j = time_s * (ws_measured_gpu_find(gpu)->power.static_w +
                                                        m * dyn_w + (k->cost.n_sm - m) * idle_w)};
         snprintf(v[n].text, sizeof(v[n].text), "%s %d SMs", gpu, m);

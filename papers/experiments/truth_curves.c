@@ -207,7 +207,7 @@ static int predict_times(struct curve_set *c)
 
 static int read_curves(struct curve_set *c, const char *gpu, const char *file)
 {
-    struct ws_truth_source source = {gpu, c->title, NULL, NULL, false};
+    struct ws_truth_source source = {gpu, c->title, NULL, NULL, false, NULL};
     const struct ws_truth_source *counted = NULL;
     for (int i = 0; i < WS_TRUTH_SOURCES; i++)
         if (!strcmp(ws_truth_sources[i].gpu, gpu) && ws_truth_sources[i].has_choices)

@@ -11,12 +11,13 @@
 #include "papers/live/live.h"
 
 const struct ws_truth_source ws_truth_sources[WS_TRUTH_SOURCES] = {
-    {"v100", "V100", "nvdvfs-nvprof/v100.csv", NULL, true},
-    {"p100", "P100", "nvdvfs-nvprof/p100.csv", NULL, true},
-    {"gtx980", "GTX 980", "nvdvfs-nvprof/gtx980.csv", NULL, true},
-    {"gtx1080ti", "GTX 1080 Ti", "nvdvfs-nvprof/gtx1080ti.csv", NULL, true},
-    {"rtx8000", "RTX 8000", "nvdvfs-dcgm/rtx8000-real.csv", "nvdvfs-dcgm/rtx8000-micro.csv", false},
-    {"gv100", "GV100", "accelwattch/quadrogv100.csv", NULL, false},
+    {"v100", "V100", "nvdvfs-nvprof/v100.csv", NULL, true, "nvdvfs-dcgm/v100-real.csv"},
+    {"p100", "P100", "nvdvfs-nvprof/p100.csv", NULL, true, NULL},
+    {"gtx980", "GTX 980", "nvdvfs-nvprof/gtx980.csv", NULL, true, NULL},
+    {"gtx1080ti", "GTX 1080 Ti", "nvdvfs-nvprof/gtx1080ti.csv", NULL, true, NULL},
+    {"rtx8000", "RTX 8000", "nvdvfs-dcgm/rtx8000-real.csv", "nvdvfs-dcgm/rtx8000-micro.csv", false,
+     NULL},
+    {"gv100", "GV100", "accelwattch/quadrogv100.csv", NULL, false, NULL},
 };
 
 int ws_truth_check(const struct ws_experiment_run *x)

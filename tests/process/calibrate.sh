@@ -94,5 +94,8 @@ below gv100 power 10 35 accelwattch/quadrogv100.csv
 verb=experiment
 run 0 '^all choices: mean regret (%).*reproduces' --out "$tmp/experiments" --no-plot --data "$measured" truth-choice
 awk '/ GPU: mean regret/ { if (!/reproduces/) exit 1; n++ } END { exit n != 3 }' "$tmp/out" || { cat "$tmp/out"; fail "the model does not choose the GPU"; }
+for text in 'judged by a second measurement: mean regret' 'judged by a second measurement: worst regret'; do
+    grep -q "^V100: clocks $text.*reproduces" "$tmp/out" || { cat "$tmp/out"; fail "the model does not choose the V100's clocks"; }
+done
 awk -F, 'NR > 1 && $6 > 20 && $7 < $6 { print; bad = 1 } END { exit bad || NR < 200 }' "$tmp/experiments/truth-choice.csv" || fail "the constant chooses better"
 run 0 '10 of 10 reproduce' --out "$tmp/experiments" --no-plot --data "$measured" truth-curves
