@@ -5,10 +5,12 @@
  * per second: 100 % means that a warp with k active lanes costs as much as a full one, so that
  * nothing but the idle lanes is lost.
  *
- * Which memory is touched is recorded, as it is for GPUs whose energy follows from that.
+ * Which memory is touched is recorded, as it is for GPUs whose energy follows from that. With
+ * --recording, each row is what this costs: the time of a kernel with it and without, in turns, the
+ * shortest of each. What else is counted cannot be left out.
  *
- * Usage: bench_interp [--json] [seconds of each [name]]. Each row first runs for WS_BENCH_WARM
- * seconds, 0 unless it is set, which are not measured. */
+ * Usage: bench_interp [--json | --recording] [seconds of each [name]]. Each row first runs for
+ * WS_BENCH_WARM seconds, 0 unless it is set, which are not measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,7 @@ static _Float16 *halves_a, *halves_b;
 static float *halved_a, *halved_b; /* the same values */
 static uint64_t *var_va;           /* the module's variables (tables of sinf()) */
 static double seconds = 0.1;
+static bool records = true; /* which memory is touched */
 
 /* CPU time of this thread: what else the machine does, does not count. */
 static uint64_t cpu_ns(void)
@@ -134,8 +137,9 @@ static void launch(const struct bench *t, struct total *total)
     }
     static const struct ws_reuse_cache cache = {
         .l1_bytes = 65536, .l2_bytes = 1 << 22, .n_sms = 30, .blocks_per_sm = 8};
-    g.reuse = ws_reuse_new(&cache, (uint64_t)g.grid[0] * g.grid[1]);
-    if (g.kernel == n || !g.reuse || ws_blockrun_new(&run, &g) != 0)
+    if (records)
+        g.reuse = ws_reuse_new(&cache, (uint64_t)g.grid[0] * g.grid[1]);
+    if (g.kernel == n || (records && !g.reuse) || ws_blockrun_new(&run, &g) != 0)
         exit(2);
     for (uint64_t i = 0; i < (uint64_t)g.grid[0] * g.grid[1]; i++) {
         ws_blockrun_start(run, i, 0, 0);
@@ -235,6 +239,34 @@ static int measure(const struct bench *t, const struct bench *beside, bool json)
     return ok ? 0 : 1;
 }
 
+/* CPU time of one launch, a mean over at least @wanted_s. */
+static double launch_ns(const struct bench *t, double wanted_s)
+{
+    struct total total = {0};
+    uint64_t launches = 0, start = cpu_ns(), ns;
+    do {
+        launch(t, &total);
+        launches++;
+        ns = cpu_ns() - start;
+    } while ((double)ns < wanted_s * 1e9);
+    return (double)ns / (double)launches;
+}
+
+/* Return: how much longer a launch takes with recording, as a share. */
+static double measure_recording(const struct bench *t)
+{
+    enum { TURNS = 20 };
+    double best[2] = {INFINITY, INFINITY};
+    for (int turn = 0; turn < TURNS; turn++) {
+        records = turn % 2;
+        best[records] = fmin(best[records], launch_ns(t, seconds / TURNS));
+    }
+    records = true;
+    double cost = best[1] / best[0] - 1;
+    printf("%-16s recording costs %5.1f %%\n", t->name, 100 * cost);
+    return cost;
+}
+
 static int place_variables(const struct ws_ptx_module *m)
 {
     var_va = calloc(m->n_vars + 1, sizeof(*var_va));
@@ -256,8 +288,11 @@ static int place_variables(const struct ws_ptx_module *m)
 int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    if (argc > 1 + json)
-        seconds = atof(argv[1 + json]);
+    bool recording = argc > 1 && strcmp(argv[1], "--recording") == 0;
+    int first = 1 + (json || recording), n_measured = 0;
+    double log_sum = 0, worst = 0;
+    if (argc > first)
+        seconds = atof(argv[first]);
     struct ws_ptx_module *m;
     struct ws_diags diags = WS_DIAGS_NULL;
     if (ws_ptx_parse(&m, bench_ptx, strlen(bench_ptx), "bench_interp.ptx", &diags) != 0 ||
@@ -662,9 +697,20 @@ int main(int argc, char **argv)
         for (size_t j = 0; j < WS_ARRAY_SIZE(list); j++)
             if (list[k].beside && strcmp(list[k].beside, list[j].name) == 0)
                 beside = &list[j];
-        if (argc <= 2 + json || strcmp(argv[2 + json], list[k].name) == 0)
+        if (argc > first + 1 && strcmp(argv[first + 1], list[k].name) != 0)
+            continue;
+        if (!recording) {
             bad |= measure(&list[k], beside, json);
+            continue;
+        }
+        double cost = measure_recording(&list[k]);
+        log_sum += log1p(cost);
+        worst = fmax(worst, cost);
+        n_measured++;
     }
+    if (n_measured)
+        printf("recording costs %.1f %% (geometric mean of %d kernels), %.1f %% at worst\n",
+               100 * expm1(log_sum / n_measured), n_measured, 100 * worst);
     ws_code_free(code);
     ws_ptx_module_free(m);
     return bad;
