@@ -26,6 +26,7 @@ papers_libpapers_a_SOURCES += \
 	papers/sets/random.h papers/sets/random.c \
 	papers/sets/rt_sets.h papers/sets/rt_sets.c \
 	papers/sets/rtsim_set.h papers/sets/rtsim_set.c \
+	papers/sets/sbeet_hunt.h papers/sets/sbeet_hunt.c \
 	papers/sets/sbeet_set.h papers/sets/sbeet_set.c
 papers_libpapers_a_SOURCES += \
 	papers/sim/cluster.h papers/sim/cluster.c \
@@ -47,7 +48,7 @@ papers_libverbs_a_SOURCES = papers/verbs/verbs.def \
 papers_libverbs_a_SOURCES += \
 	papers/experiments/experiment.h papers/experiments/experiment.c papers/experiments/experiments.def \
 	papers/experiments/consolidation.c papers/experiments/edl.h papers/experiments/edl.c papers/experiments/edl_offline.c \
-	papers/experiments/edl_online.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/own.c papers/experiments/own_dvfs.c papers/experiments/own_safe.c papers/experiments/rtsim.c \
+	papers/experiments/edl_online.c papers/experiments/gcaps.c papers/experiments/gcaps_fig8.def papers/experiments/own.c papers/experiments/own_dvfs.c papers/experiments/own_hunt.c papers/experiments/own_safe.c papers/experiments/rtsim.c \
 	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.h papers/experiments/truth.c \
 	papers/experiments/truth_data.c papers/experiments/truth_2011.c papers/experiments/truth_choice.c papers/experiments/truth_curves.c papers/experiments/truth_settings.h papers/experiments/truth_settings.c papers/experiments/truth_sms.h papers/experiments/truth_sms.c
 papers_libverbs_a_SOURCES += \

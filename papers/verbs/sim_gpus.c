@@ -9,15 +9,11 @@
 #include "cli/cli.h"
 #include "papers/verbs/sim.h"
 #include "papers/verbs/sim_rt.h"
-#include "papers/sets/random.h"
-#include "papers/sets/sbeet_set.h"
+#include "papers/sets/sbeet_hunt.h"
 #include "papers/sim/machine_trace.h"
 
 #define DEFAULT_GPUS        "rtx3070@24,t400"
 #define DEFAULT_DURATION_MS 15000
-/* In a hunt: by what share kernels end early, and periods are longer, in half of the runs each. */
-#define HUNT_EARLY 0.9
-#define HUNT_LATE  0.7
 
 static bool knows(const char *policy)
 {
@@ -99,68 +95,12 @@ static int run_traced(const struct ws_sim_run *run, const struct ws_sbeet_set *s
     return r ? r : e;
 }
 
-/* ---- hunts ---- */
-
-static void add_outcome(struct ws_machine_result *sum, const struct ws_machine_result *r)
-{
-    sum->n_released += r->n_released;
-    sum->n_on_time += r->n_on_time;
-    sum->n_late += r->n_late;
-    sum->n_skipped += r->n_skipped;
-    sum->n_started += r->n_started;
-    sum->n_preempted += r->n_preempted;
-    sum->sum_sm += r->sum_sm;
-    sum->energy += r->energy;
-    for (int i = 0; i < r->n_tasks; i++) {
-        sum->released[i] += r->released[i];
-        sum->missed[i] += r->missed[i];
-        sum->worst_response[i] = fmax(sum->worst_response[i], r->worst_response[i]);
-        for (int k = 0; k < r->n_gpus; k++)
-            sum->started[i * r->n_gpus + k] += r->started[i * r->n_gpus + k];
-    }
-}
-
-/* Further runs with other releases, and kernels that end early. In every second run, first releases
- * are whole numbers, so that events fall together. */
-static int hunt(const struct ws_sim_run *run, struct ws_sbeet_set *s,
-                const struct ws_policy_ops *ops, struct ws_machine_options mo, uint32_t line,
-                struct ws_sbeet_outcome *sum)
-{
-    const struct ws_rtsim_hunt *h = &run->rt->hunt;
-    int r = 0;
-    for (int n = 1; n < h->n_runs && !r; n++) {
-        struct ws_sbeet_outcome o;
-        struct ws_random random;
-        ws_random_init_part(&random, h->seed + line, (uint64_t)n);
-        for (int i = 0; i < s->system.n_tasks; i++) {
-            double at = ws_random_uniform(&random, 0, s->tasks[i].period);
-            s->tasks[i].offset = n % 2 ? at : floor(at);
-        }
-        mo.early = HUNT_EARLY * (double)ws_random_integer(&random, 0, 1);
-        mo.late = HUNT_LATE * (double)ws_random_integer(&random, 0, 1);
-        mo.seed = ws_random_next(&random);
-        r = ws_sbeet_set_run(&o, s, ops, run->options, &mo);
-        if (!r)
-            add_outcome(&sum->r, &o.r);
-        ws_sbeet_outcome_deinit(&o);
-    }
-    return r;
-}
-
-static double longest_period(const struct ws_sbeet_set *s)
-{
-    double longest = 0;
-    for (int i = 0; i < s->system.n_tasks; i++)
-        longest = fmax(longest, s->tasks[i].period);
-    return longest;
-}
-
 static double duration_of(const struct ws_sim_run *run, const struct ws_sbeet_set *s)
 {
     if (run->duration_ms > 0)
         return run->duration_ms;
     if (run->rt->hunt.n_runs > 1)
-        return run->rt->hunt.n_periods * longest_period(s);
+        return run->rt->hunt.n_periods * ws_sbeet_hunt_period(s);
     return s->duration > 0 ? s->duration : DEFAULT_DURATION_MS;
 }
 
@@ -181,7 +121,8 @@ static int run(const struct ws_sim_run *run, struct ws_json_line *l, struct json
         r = run->trace ? run_traced(run, &s, ops, &mo, &o)
                        : ws_sbeet_set_run(&o, &s, ops, run->options, &mo);
     if (!r)
-        r = hunt(run, &s, ops, mo, l->number, &o);
+        r = ws_sbeet_hunt(&o, &s, ops, run->options, &mo, run->rt->hunt.seed + l->number,
+                          run->rt->hunt.n_runs - 1);
     if (r > 0) {
         ws_json_bad(l, "", "%s: %s", run->policy, o.note);
         r = -EINVAL;
