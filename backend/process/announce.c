@@ -67,6 +67,14 @@ static bool wishes_are_right(const struct ws_server *s, const Ws__StepRequest *q
         refuse(a, WS__ERROR__INVALID_VALUE, "a period or a deadline that is no time");
         return false;
     }
+    bool clocks = q->volt > 0 && q->volt < 10 && q->core > 0 && q->core < 10 && q->memory > 0 &&
+                  q->memory < 10;
+    if (q->volt != 0 && (!clocks || q->shards)) {
+        refuse(a, WS__ERROR__INVALID_VALUE,
+               q->shards ? "a job with a part of a GPU cannot choose its clocks"
+                         : "clocks are shares of the default, above 0 and below 10");
+        return false;
+    }
     return true;
 }
 
@@ -96,7 +104,10 @@ static void begin(struct ws_server *s, const Ws__StepRequest *q, struct outcome 
                                                  .has_priority = q->has_priority,
                                                  .priority = q->priority,
                                                  .n_sms = q->sms,
-                                                 .memory_bytes = q->memory_bytes}};
+                                                 .memory_bytes = q->memory_bytes,
+                                                 .volt = q->volt,
+                                                 .core = q->core,
+                                                 .memory = q->memory}};
     int r = ws_steps_begin(&s->steps, &info, &t);
     if (r < 0)
         refuse(a, WS__ERROR__INTERNAL, "%s", strerror(-r));

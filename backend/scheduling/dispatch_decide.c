@@ -95,20 +95,36 @@ static bool same(double a, double b)
     return fabs(a - b) < 1e-9;
 }
 
-void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decision *p)
+static void set_clocks(struct ws_dispatch *d, int gpu, struct ws_device_clocks want)
 {
-    struct ws_policy_gpu_state *st = &d->gpu_states[p->gpu];
-    struct ws_device_clocks want = {p->volt, p->f_core, p->f_mem}, is = want;
+    struct ws_policy_gpu_state *st = &d->gpu_states[gpu];
+    struct ws_device_clocks is = want;
     if (same(st->volt, want.volt) && same(st->f_core, want.core) && same(st->f_mem, want.memory))
         return;
-    int r = ws_device_set_clocks(d->server->gpus[p->gpu].device, &want, &is);
+    int r = ws_device_set_clocks(d->server->gpus[gpu].device, &want, &is);
     if (r) {
-        ws_log(WS_DEBUG, "dispatch: GPU %d: clocks can't be set (%d)", p->gpu, r);
+        ws_log(WS_DEBUG, "dispatch: GPU %d: clocks can't be set (%d)", gpu, r);
         return;
     }
     st->volt = is.volt;
     st->f_core = is.core;
     st->f_mem = is.memory;
+}
+
+void ws_dispatch_set_clocks(struct ws_dispatch *d, const struct ws_policy_decision *p)
+{
+    set_clocks(d, p->gpu, (struct ws_device_clocks){p->volt, p->f_core, p->f_mem});
+}
+
+/* The clocks for a job. What a batch scheduler has planned for its step goes before what the policy
+ * decides: the step has the GPU to itself, and its deadline was promised at those clocks. */
+static struct ws_device_clocks clocks_for(const struct ws_gpu_job *g,
+                                          const struct ws_policy_decision *p)
+{
+    const struct ws_batch_step *step = g->context->client->step;
+    if (step && step->wishes.volt > 0)
+        return (struct ws_device_clocks){step->wishes.volt, step->wishes.core, step->wishes.memory};
+    return (struct ws_device_clocks){p->volt, p->f_core, p->f_mem};
 }
 
 /* How many SMs of its GPU a job's task may use. */
@@ -154,7 +170,7 @@ static void start(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_p
         return;
     }
     if (p->volt > 0 && p->f_core > 0 && p->f_mem > 0)
-        ws_dispatch_set_clocks(d, p);
+        set_clocks(d, p->gpu, clocks_for(g, p));
     if (!sms.n && p->n_sm < d->gpus[p->gpu].sm_limit)
         ws_sm_set_take(&sms, &(struct ws_sm_set){0}, (unsigned)d->gpus[p->gpu].sm_limit,
                        (unsigned)p->n_sm);

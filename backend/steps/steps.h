@@ -31,6 +31,8 @@ struct ws_step_wishes {
     int priority;
     uint32_t n_sms;        /* of each program */
     uint64_t memory_bytes; /* of each program */
+    /* Of its GPUs while it works, 1 = default; volt 0: the policy decides. */
+    double volt, core, memory;
 };
 
 /* What programs that have ended used. */

@@ -28,7 +28,7 @@ struct step_options {
     uint64_t job, memory_bytes;
     int shards, sms, priority;
     uint64_t step, uid, pid;
-    double period_ms, deadline_ms;
+    double period_ms, deadline_ms, volt, core, memory;
     bool all_gpus;
     char *env[ENV_MAX];
     int n_env;
@@ -43,6 +43,16 @@ static int take_env(void *values, char *text)
     }
     o->env[o->n_env++] = text;
     return 0;
+}
+
+static int take_clocks(void *values, char *text)
+{
+    struct step_options *o = values;
+    int n = 0;
+    if (sscanf(text, "%lf:%lf:%lf%n", &o->volt, &o->core, &o->memory, &n) == 3 && !text[n])
+        return 0;
+    ws_cli_error("--clocks=%s: expected V:CORE:MEMORY, such as 0.9:0.8:1", text);
+    return -1;
 }
 
 static const struct ws_option options[] = {
@@ -69,6 +79,9 @@ static const struct ws_option options[] = {
      WS_INT(struct step_options, sms, 1, 1024)},
     {"memory", "BYTES", "begin: device memory that each program may use.",
      WS_UINT64(struct step_options, memory_bytes)},
+    {"clocks", "V:CORE:MEMORY",
+     "begin: voltage and clocks of its GPUs while it works, as shares of the default.",
+     WS_PARSE(take_clocks)},
     {"task", "NAME", "begin: the task that the programs belong to.",
      WS_TEXT(struct step_options, task)},
     {"env", "NAME=VALUE", "begin: a variable of the job that is extended.", .repeats = true,
@@ -177,6 +190,9 @@ static int begin(struct ws_cli_link *l, const char *endpoint, const struct step_
     q.priority = WS_MAX(o->priority, 0);
     q.sms = (uint32_t)o->sms;
     q.memory_bytes = o->memory_bytes;
+    q.volt = o->volt;
+    q.core = o->core;
+    q.memory = o->memory;
     int r = ask(l, endpoint, &q, &m);
     if (r)
         return r;
