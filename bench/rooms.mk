@@ -60,3 +60,7 @@ EXTRA_bench_bench_worker_DEPENDENCIES = tests/mock/libcuda.so.1 tests/mock/libnv
 BENCHES += bench/bench_load
 bench_bench_load_SOURCES = bench/bench_load.c tests/lib/hard_text.h tests/lib/hard_text.c
 bench_bench_load_LDADD = $(BACKEND_LDADD)
+BENCHES += bench/bench_planner
+bench_bench_planner_SOURCES = bench/bench_planner.c
+bench_bench_planner_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
+bench_bench_planner_LDADD = slurm/planner/libplan.a $(PAPERS_LIBS)

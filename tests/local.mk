@@ -24,4 +24,5 @@ include tests/backend.mk
 include tests/coverage.mk
 include tests/models.mk
 include tests/policy.mk
+include tests/slurm.mk
 include tests/lint.mk

@@ -3,8 +3,10 @@
 # node a slurmd and a wattshared with software GPUs. For scripts to source; needs root, no systemd.
 #
 # The script sets $build (the top of a build tree) and may set $catalog (the folder of GPU
-# descriptions). cluster_start makes the folder $cluster; cluster_stop ends every process and
-# removes it. Only processes that the folder names are ended.
+# descriptions). It may set $cluster_kinds: then all GPUs of a node are of one of these kinds, the
+# first nodes' of the first one, and wattshared.conf has no `gpus`. cluster_start makes the folder
+# $cluster; cluster_stop ends every process and removes it. Only processes that the folder names are
+# ended.
 
 # cluster_missing: prints what is not installed; nothing if all is there.
 cluster_missing() {
@@ -13,10 +15,25 @@ cluster_missing() {
     done
 }
 
+# cluster_kind_of I N-NODES: the kind of GPU of node I; nothing where kinds are not set
+cluster_kind_of() {
+    [ -n "${cluster_kinds:-}" ] || return 0
+    # shellcheck disable=SC2086 # kinds are words
+    i=$1 n=$2 && set -- $cluster_kinds
+    shift $(((i - 1) * $# / n))
+    echo "$1"
+}
+
+# cluster_node I N-NODES SHARDS-PER-GPU: the line of slurm.conf
+cluster_node() {
+    kind=$(cluster_kind_of "$1" "$2")
+    echo "NodeName=n$1 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$((cluster_port + $1)) CPUs=8 Sockets=1 CoresPerSocket=8" \
+        "ThreadsPerCore=1 RealMemory=4000 Gres=gpu:2,shard:$((2 * $3)) ${kind:+Feature=$kind }State=${cluster_state:-UNKNOWN}"
+}
+
 # cluster_conf N-NODES SHARDS-PER-GPU: writes the configuration of Slurm
 cluster_conf() {
     n=$1 shards=$2 host=$(hostname -s)
-    first=$((cluster_port + 1))
     cat >"$cluster/etc/slurm.conf" <<EOF
 ClusterName=wattshare
 SlurmctldHost=$host(127.0.0.1)
@@ -46,7 +63,7 @@ MinJobAge=3600
 PlugStackConfig=$cluster/etc/plugstack.conf
 GresTypes=gpu,shard
 ${cluster_more:-}
-NodeName=n[1-$n] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$first-$((cluster_port + n))] CPUs=8 Sockets=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:2,shard:$((2 * shards)) State=UNKNOWN
+$(for i in $(seq "$n"); do cluster_node "$i" "$n" "$shards"; done)
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
 EOF
     # Slurm asks for a file of each GPU. Null devices stand for GPUs that are software.
@@ -76,13 +93,36 @@ cluster_daemon() {
     chmod 0755 "$cluster/$node"
     rm -f "$cluster/$node/ready"
     mkfifo "$cluster/$node/ready"
-    "$build/backend/wattshared" --config "$cluster/etc/wattshared.conf" --socket "ipc://$cluster/$node/sock" \
+    kind=$(cluster_kind_of "${node#n}" "$n_nodes")
+    { [ -z "$kind" ] || echo "gpus = {\"$kind\", \"$kind\"}"; cat "$cluster/etc/wattshared.conf"; } >"$cluster/$node/conf"
+    "$build/backend/wattshared" --config "$cluster/$node/conf" --socket "ipc://$cluster/$node/sock" \
         --ready-fd 9 9>"$cluster/$node/ready" >>"$cluster/log/wattshared-$node.log" 2>&1 &
     echo $! >"$cluster/run/wattshared-$node.pid"
     [ -n "$(timeout 60 head -c1 "$cluster/$node/ready" | od -An -tx1)" ] || {
         tail -n 20 "$cluster/log/wattshared-$node.log" >&2
         return 1
     }
+}
+
+# cluster_plans: planner.conf comes on standard input; before cluster_start
+cluster_plans() {
+    cluster_planner_conf=$(cat)
+    cluster_more="${cluster_more:-}
+JobSubmitPlugins=lua"
+}
+
+# cluster_planner: the planner, whose socket slurmctld is told; returns when it listens
+cluster_planner() {
+    rm -f "$cluster/planner"
+    "$build/slurm/planner/wattshare-planner" --config "$cluster/etc/planner.conf" --socket "$cluster/planner" \
+        >>"$cluster/log/planner.log" 2>&1 &
+    echo $! >"$cluster/run/planner.pid"
+    cluster_wait 100 "the planner" test -S "$cluster/planner"
+}
+
+# cluster_slurmctld: where there are plans, with the script that asks for them
+cluster_slurmctld() {
+    WATTSHARE_PLANNER=$build/slurm/planner/wattshare-planner WATTSHARE_PLANNER_SOCKET=$cluster/planner slurmctld
 }
 
 # cluster_slurmd NODE
@@ -105,9 +145,14 @@ cluster_start() {
     cluster_conf "$n_nodes" "$shards"
     cluster_munge
     for i in $(seq "$n_nodes"); do cluster_daemon "n$i"; done
-    slurmctld
+    if [ -n "${cluster_planner_conf:-}" ]; then
+        echo "$cluster_planner_conf" >"$cluster/etc/planner.conf"
+        cp "${srcdir:-$src}/slurm/planner/job_submit.lua" "$cluster/etc"
+    fi
+    cluster_slurmctld
     for i in $(seq "$n_nodes"); do cluster_slurmd "n$i"; done
     cluster_wait 100 "nodes" sh -c "[ \$(sinfo -h -N -o %T | grep -c idle) = $n_nodes ]"
+    [ -z "${cluster_planner_conf:-}" ] || cluster_planner
 }
 
 # cluster_wait TENTHS WHAT COMMAND…: until the command succeeds
@@ -147,6 +192,7 @@ cluster_stop() {
     [ -n "${cluster:-}" ] || return 0
     scancel --partition=main 2>/dev/null || true
     cluster_wait 100 "jobs to end" sh -c '[ -z "$(squeue -h)" ]' || true
+    cluster_end "$cluster/run/planner.pid"
     cluster_end "$cluster"/run/slurmd-*.pid
     cluster_end "$cluster"/run/slurmctld.pid
     cluster_end "$cluster"/run/wattshared-*.pid

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "slurm/planner/note.h"
 #include "slurm/spank/comment.h"
 #include "slurm/spank/gres.h"
 #include "slurm/spank/helper.h"
@@ -175,11 +176,14 @@ __attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
     return -1;
 }
 
-/* slurmctld's word. Return: false: it did not answer, or the text cannot be read: the refusal says it. */
-static bool read_gres(uint32_t job, uint32_t node, struct ws_gres *ret)
+/* slurmctld's word. @ret_plan: volt is 0 where the job has none. Return: false: it did not answer,
+ * or the text cannot be read: the refusal says it. */
+static bool read_job(uint32_t job, uint32_t node, struct ws_gres *ret,
+                     struct ws_plan_note *ret_plan)
 {
     job_info_msg_t *m = NULL;
     *ret = (struct ws_gres){0};
+    *ret_plan = (struct ws_plan_note){0};
     if (slurm_load_job(&m, job, SHOW_DETAIL) || !m->record_count) {
         refuse("wattshare: slurmctld does not say what job %u was allotted", job);
         return false;
@@ -189,6 +193,8 @@ static bool read_gres(uint32_t job, uint32_t node, struct ws_gres *ret)
     bool ok = ws_gres_read(text ? text : "", ret);
     if (!ok)
         refuse("wattshare: job %u: cannot read GRES=%s", job, text);
+    if (!ws_plan_note_read(j->admin_comment, ret_plan))
+        ret_plan->volt = 0;
     slurm_free_job_info_msg(m);
     return ok;
 }
@@ -212,11 +218,12 @@ static int announce(spank_t sp, const struct settings *s, struct arguments *a)
     uint32_t job, step, node;
     uid_t uid;
     struct ws_gres gres;
+    struct ws_plan_note plan;
     static char out[OUT_BYTES];
     size_t n;
     if (spank_get_item(sp, S_JOB_ID, &job) || spank_get_item(sp, S_JOB_STEPID, &step) ||
         spank_get_item(sp, S_JOB_UID, &uid) || spank_get_item(sp, S_JOB_NODEID, &node) ||
-        !read_gres(job, node, &gres))
+        !read_job(job, node, &gres, &plan))
         return -1;
     add(a, "%s", s->wattshare);
     add(a, "step");
@@ -233,6 +240,8 @@ static int announce(spank_t sp, const struct settings *s, struct arguments *a)
         add(a, "--all-gpus");
     if (gres.shards)
         add(a, "--shards=%u", gres.shards);
+    if (gres.whole && plan.volt > 0)
+        add(a, "--clocks=%.6f:%.6f:%.6f", plan.volt, plan.core, plan.memory);
     add_wishes(a);
     add_environment(a, sp);
     if (a->failed)
@@ -248,6 +257,22 @@ static int announce(spank_t sp, const struct settings *s, struct arguments *a)
     return 0;
 }
 
+/* job_submit.lua finds there what the user asked the planner for. */
+static int ask_planner(spank_t sp)
+{
+    static const struct {
+        enum ws_wish wish;
+        const char *name;
+    } told[] = {{WS_WISH_TASK, "WATTSHARE_TASK"},
+                {WS_WISH_FINISH, "WATTSHARE_FINISH"},
+                {WS_WISH_LENGTH, "WATTSHARE_LENGTH"}};
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (wishes.text[told[i].wish][0] &&
+            spank_job_control_setenv(sp, told[i].name, wishes.text[told[i].wish], 1))
+            return -1;
+    return 0;
+}
+
 int slurm_spank_init_post_opt(spank_t sp, int argc, char **argv)
 {
     struct settings s;
@@ -260,6 +285,8 @@ int slurm_spank_init_post_opt(spank_t sp, int argc, char **argv)
         slurm_error("wattshare: %s", wrong);
     if (wrong || !read_settings(&s, argc, argv))
         return -1;
+    if (wishes.given[WS_WISH_FINISH] && spank_context() != S_CTX_REMOTE)
+        return ask_planner(sp);
     if (!wishes.given[WS_WISH_TASK] || spank_context() != S_CTX_REMOTE)
         return 0;
     if (announce(sp, &s, &a) && !refusal[0])

@@ -23,6 +23,10 @@ const struct ws_wish_info ws_wish_info[_WS_WISH_N] = {
                         "use at most this device memory (K, M, G), in each program", "memory"},
     [WS_WISH_PRIORITY] = {"watt-priority", "N", "priority of the GPU work, 0 is best effort",
                           "priority"},
+    [WS_WISH_FINISH] = {"watt-finish", "S",
+                        "the job must have ended this long after it was submitted", NULL},
+    [WS_WISH_LENGTH] = {"watt-length", "S", "how long the job takes at the GPU's default clocks",
+                        NULL},
 };
 
 static const char *wrong(char *buf, size_t size, enum ws_wish which, const char *text,
@@ -32,12 +36,12 @@ static const char *wrong(char *buf, size_t size, enum ws_wish which, const char 
     return buf;
 }
 
-/* Milliseconds, with a fraction or without. */
+/* A time with a fraction or without. */
 static bool is_time(const char *text)
 {
     char *end;
-    double ms = strtod(text, &end);
-    return isdigit((unsigned char)text[0]) && !*end && isfinite(ms) && ms > 0 && ms <= 1e9 &&
+    double v = strtod(text, &end);
+    return isdigit((unsigned char)text[0]) && !*end && isfinite(v) && v > 0 && v <= 1e9 &&
            strspn(text, "0123456789.") == strlen(text);
 }
 
@@ -87,6 +91,12 @@ const char *ws_wishes_take(struct ws_wishes *w, enum ws_wish which, const char *
             return wrong(buf, size, which, text, "milliseconds, such as 40 or 16.7");
         snprintf(ret, sizeof(w->text[0]), "%s", text);
         break;
+    case WS_WISH_FINISH:
+    case WS_WISH_LENGTH:
+        if (!is_time(text))
+            return wrong(buf, size, which, text, "seconds, such as 600 or 0.5");
+        snprintf(ret, sizeof(w->text[0]), "%s", text);
+        break;
     case WS_WISH_SMS:
         if (!is_count(text, 1, 1024))
             return wrong(buf, size, which, text, "a number of SMs, 1 to 1024");
@@ -114,6 +124,10 @@ const char *ws_wishes_wrong(const struct ws_wishes *w, char *buf, size_t size)
             snprintf(buf, size, "--%s goes with --wattshare: give that too", ws_wish_info[i].name);
             return buf;
         }
+    if (w->given[WS_WISH_LENGTH] && !w->given[WS_WISH_FINISH]) {
+        snprintf(buf, size, "--watt-length goes with --watt-finish: give that too");
+        return buf;
+    }
     if (w->given[WS_WISH_DEADLINE] && w->given[WS_WISH_PERIOD] &&
         strtod(w->text[WS_WISH_DEADLINE], NULL) > strtod(w->text[WS_WISH_PERIOD], NULL)) {
         snprintf(buf, size,

@@ -14,6 +14,8 @@ enum ws_wish {
     WS_WISH_SMS,
     WS_WISH_MEMORY, /* bytes; the suffixes K, M and G are powers of 1024 */
     WS_WISH_PRIORITY,
+    WS_WISH_FINISH, /* seconds; of the job, not of its GPU work */
+    WS_WISH_LENGTH, /* seconds */
     _WS_WISH_N
 };
 

@@ -1,22 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Jobs under the plugin on a private Slurm cluster of two nodes, as root's and as another user's.
-. "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-. "$src/slurm/cluster/cluster.sh"
-not_in_distcheck
-[ "$(id -u)" = 0 ] || skip "only root can start slurmd"
-[ -z "$asan" ] || skip "Slurm's programs load the plugin, and have no sanitizer's runtime"
-[ -z "$(cluster_missing)" ] || skip "not installed: $(cluster_missing)(slurmctld slurmd slurm-client munge)"
-[ -e "$build/slurm/spank/wattshare.so" ] || skip "the plugin is not built: libslurm-dev is missing"
-
-on_exit() {
-    status=$?
-    if [ "$status" != 0 ]; then tail -n 15 "$cluster"/log/* >&2 || true; fi
-    cluster_stop
-    (exit "$status")
-    finish
-}
-trap on_exit EXIT
+. "${srcdir:-$(dirname "$0")/../..}/tests/slurm/lib.sh"
 cluster_start 2 4 <<EOF
 gpus = {"rtx3070", "t400"}
 catalog = {"$src/conf/gpu.d"}
@@ -26,11 +11,7 @@ shard_memory_bytes = 1048576
 socket_mode = "0666"
 only_steps = "yes"
 EOF
-# The programs are where another user may read them.
-mkdir -m 0755 "$cluster/bin"
-cp "$cuda/drv_matmul" "$build/cli/wattshare" "$cluster/bin"
-program=$cluster/bin/drv_matmul
-as_user() { runuser -u nobody -- env SLURM_CONF="$SLURM_CONF" "$@"; }
+programs
 
 # Words at submission.
 expect 255 "--watt-deadline=soon: expected milliseconds, such as 40 or 16.7" srun --wattshare --watt-deadline=soon "$program"
@@ -93,10 +74,6 @@ long() {
     job=$(sed -n 's/^Submitted batch job //p' "$tmp/out")
     cluster_wait 100 "a client on $1" sh -c "[ \$(grep -c 'client: hello' $cluster/log/wattshared-$1.log) -gt $before ]"
 }
-nobody_is_left() { # nobody_is_left NODE
-    "$wattshare" status --json --socket "ipc://$cluster/$1/sock" | tr -d ' \n' | grep -q '"connected":true' && return 1
-    true
-}
 long n1
 scancel "$job"
 cluster_wait 100 "the account of a cancelled job" grep -q "^job $job, n1: " "$cluster/ledger"
@@ -112,12 +89,4 @@ ok "kill -9 of slurmstepd"
 scancel "$job"
 cluster_wait 150 "the account of a killed job" grep -q "^job $job, n2: " "$cluster/ledger"
 
-# Jobs' joules are those of the accounts of their clients, to the microjoule.
-for node in n1 n2; do
-    clients=$("$wattshare" status --json --socket "ipc://$cluster/$node/sock" | tr -d ' ' | tr ',{}' '\n\n\n' |
-        awk -F: '/^"clients":/ { on = 1 } on && /^"(busy|idle)_uj":/ { s += $2 } END { printf "%d\n", s }')
-    jobs=$(sed -n "s/^job .*, $node: \([0-9]*\)\.\([0-9]*\) J .*/\1\2/p" "$cluster/ledger" |
-        awk '{ s += $1 } END { printf "%d\n", s }')
-    [ "$clients" = "$jobs" ] && [ "$jobs" -gt 0 ] || { cat "$cluster/ledger"; fail "$node: clients have $clients uJ, jobs $jobs uJ"; }
-    ok "$node: $jobs uJ"
-done
+sums_agree n1 n2
