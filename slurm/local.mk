@@ -28,7 +28,7 @@ TESTS += $(SLURM_TESTS)
 EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh slurm/cluster/next.txt
 
 # `./quickstart cluster`: what it runs, and no more.
-CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample slurm/spank/wattshare.so \
+CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample slurm/spank/wattshare.so slurm/planner/wattshare-planner \
 	$(CUDA_DRIVER_WORKLOADS:%=tests/cuda/drv_%)
 .PHONY: cluster cluster-programs
 cluster-programs: $(BUILT_SOURCES) config.h
