@@ -22,7 +22,7 @@ endif
 slurmlib_DATA = slurm/planner/job_submit.lua
 EXTRA_DIST += slurm/planner/job_submit.lua slurm/planner/README.md
 # Jobs on a private cluster of this machine; skipped where Slurm is not installed.
-SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh
+SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh tests/slurm/faults.sh
 dist_check_SCRIPTS += $(SLURM_TESTS)
 TESTS += $(SLURM_TESTS)
 EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh slurm/cluster/next.txt
