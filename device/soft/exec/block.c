@@ -3,7 +3,7 @@
  *
  * A block's memory (register files, shared and local memory) is made once and used for one block
  * after another. What differs between blocks is written when a block starts. Warps take turns of
- * QUANTUM warp instructions. A block in which no warp can run, and not all have ended, is
+ * TURN warp instructions. A block in which no warp can run, and not all have ended, is
  * deadlocked: that is a fault. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,9 @@
 #include "device/space.h"
 
 enum {
-    QUANTUM = 2048, /* warp instructions of a turn */
+    /* Warp instructions of a turn. They are few, because hardware runs the warps of a block at
+     * about the same pace, and programs with a barrier too few rely on it. */
+    TURN = 64,
     /* Of kernels that recurse without saying how deep. */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
@@ -276,8 +278,8 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;
-        w->shaped = false;
-        w->stamp = 0;
+        w->shaped = w->waits = false;
+        w->spin = w->stamp = 0;
         w->n_splits = 1;
         w->splits[0] =
             (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
@@ -317,15 +319,19 @@ static void deadlock(struct ws_blockrun *b)
     }
 }
 
-static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_exec_work *work)
+/* What the warps of a block wait for is in another one. */
+static enum ws_step let_others_run(struct ws_blockrun *b)
+{
+    for (uint32_t k = 0; k < b->n_warps; k++)
+        b->warps[k].waits = false;
+    return WS_STEP_MORE;
+}
+
+/* Gives the warps turns, until about @left warp instructions are run. */
+static enum ws_step take_turns(struct ws_blockrun *b, int64_t left)
 {
     struct ws_grid *g = b->g;
     struct ws_core_ctx *c = &b->ctx;
-    int64_t left = (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
-    c->work = work;
-    c->n_maps = 0;
-    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
-    ws_exec_tex_forget(c);
     while (b->n_done_warps < b->n_warps) {
         bool ran = false, all_wait = true;
         uint32_t first = b->next_warp;
@@ -338,8 +344,7 @@ static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct 
                 return WS_STEP_STOPPED;
             if (!w->live)
                 continue;
-            enum ws_warp_turn t = ws_exec_warp_turn(b, w, WS_MIN(left, QUANTUM), &n);
-            flush_work(c);
+            enum ws_warp_turn t = ws_exec_warp_turn(b, w, WS_MIN(left, TURN), &n);
             b->n_insns += n;
             b->quantum_start = 0;
             c->budget = c->penalty = 0;
@@ -358,9 +363,21 @@ static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct 
             return WS_STEP_STOPPED;
         }
         if (all_wait && b->n_done_warps < b->n_warps)
-            return WS_STEP_MORE; /* all spin or sleep: what they wait for is in another block */
+            return let_others_run(b);
     }
     return WS_STEP_DONE;
+}
+
+static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_exec_work *work)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    c->work = work;
+    c->n_maps = 0;
+    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
+    ws_exec_tex_forget(c);
+    enum ws_step r = take_turns(b, (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2));
+    flush_work(c);
+    return r;
 }
 
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,

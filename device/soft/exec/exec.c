@@ -496,6 +496,15 @@ static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
     w->splits[w->n_splits++] = *s;
 }
 
+/* After a turn. A waiting loop may be longer than a turn, so that its looks are counted over several
+ * turns; a turn without any ends that. */
+static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
+{
+    bool looked = c->spin != w->spin;
+    w->waits = c->penalty || (w->waits && looked);
+    w->spin = c->penalty || !looked ? 0 : c->spin;
+}
+
 /* One turn of a warp. *ret_n: warp instructions run. */
 enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
                                     uint64_t *ret_n)
@@ -508,6 +517,7 @@ enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, in
     c->local = b->local + (uint64_t)w->index * 32 * b->local_bytes;
     c->budget = quantum;
     c->penalty = 0;
+    c->spin = w->spin;
     b->quantum_start = quantum;
     while (c->budget > 0 && w->live && pick(w, &s, &c->limit)) {
         int64_t before = c->budget;
@@ -515,7 +525,6 @@ enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, in
         c->active = s.mask;
         c->depth = s.depth;
         c->granted = s.granted;
-        c->spin = 0;
         s.last_run = ++w->stamp;
         if (b->compiled)
             ws_jit_run(b->jit, c, s.u, s.enter);
@@ -555,5 +564,6 @@ enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, in
             break;
     }
     *ret_n = (uint64_t)(quantum - c->budget - c->penalty);
-    return result == WS_TURN_RAN && c->penalty ? WS_TURN_WAITS : result;
+    note_turn(w, c);
+    return result == WS_TURN_RAN && w->waits ? WS_TURN_WAITS : result;
 }

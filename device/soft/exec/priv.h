@@ -102,6 +102,10 @@ struct ws_warp {
     uint32_t live, index; /* lanes that exist and have not exited */
     uint32_t exists;
     bool shaped; /* compiled code left it, and its rows have the shapes that this code counts on */
+    /* What it did that waiting loops do, in turns one after another that each had some of it; and
+     * whether that was so often that it counts as waiting. */
+    uint32_t spin;
+    bool waits;
     uint32_t n_splits, stamp;
     struct ws_split splits[32];
     struct ws_retaddr *rets; /* [depth_max][32] */

@@ -78,6 +78,24 @@ static void test_early_exit_and_barrier(void **state)
         assert_int_equal(out[i], i < 100 && !(i & 1) && (i ^ 2) < 100 ? i ^ 2 : 0);
 }
 
+/* A program with one barrier too few: each warp reads what the next one wrote several hundred
+ * instructions before, as Rodinia's heartwall does. Hardware runs warps at about the same pace, so
+ * the program works there. */
+static void test_warps_keep_pace(void **state)
+{
+    uint32_t *out =
+        run(*state,
+            HEAD ".shared .b32 sh[256];\n" KERNEL(
+                "shl.b32 %r1, %r0, 2; mov.u32 %r2, sh; add.u32 %r3, %r2, %r1;\n"
+                "mov.u32 %r4, 0; st.shared.u32 [%r3], %r4; bar.sync 0; st.shared.u32 [%r3], %r0;\n"
+                "LOOP: add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 200; @%p1 bra LOOP;\n"
+                "add.u32 %r5, %r1, 128; and.b32 %r5, %r5, 1023; add.u32 %r5, %r2, %r5;\n"
+                "ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd1], %r6; ret;"),
+            256, WS_DEV_OK);
+    for (unsigned i = 0; i < 256; i++)
+        assert_int_equal(out[i], (i + 32) & 255);
+}
+
 static void test_spin_lock_between_lanes_ends(void **state)
 {
     uint32_t *out = run(
@@ -624,6 +642,30 @@ static void test_blocks_wait_for_each_other(void **state)
                    .kernel = "k", .grid = {8}, .block = {64}, .params = &out, .co_resident = 8});
 }
 
+/* Seven blocks of two warps wait for the eighth, in a loop of which a turn holds only a few rounds.
+ * They must be seen to wait, long before their share of 100,000 instructions is used up. */
+static void test_long_waiting_loop_is_seen(void **state)
+{
+    struct fix *f = *state;
+    if (f->rewrite != WS_REWRITE_NONE || f->fence || f->fuse)
+        skip(); /* counts are the rewritten text's */
+    f->step = 100000;
+    fix_must_load(
+        f, HEAD ".global .u32 flag;\n" KERNEL(
+               "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 7; @%p1 bra RAISE;\n"
+               "WAIT: ld.volatile.global.u32 %r2, [flag];\n"
+               "xor.b32 %r3, %r2, %r0; xor.b32 %r4, %r3, %r1; xor.b32 %r5, %r4, %r0; xor.b32 %r6, "
+               "%r5, %r1; xor.b32 %r7, %r6, %r0; xor.b32 %r8, %r7, %r1; xor.b32 %r9, %r8, %r3;\n"
+               "setp.eq.u32 %p1, %r2, 0; @%p1 bra WAIT; st.global.u32 [%rd1], %r9; ret;\n"
+               "RAISE: st.volatile.global.u32 [flag], 1; ret;"));
+    uint64_t out = fix_alloc(f, 4096), sum = 0;
+    fix_run(f, &(struct launch){
+                   .kernel = "k", .grid = {8}, .block = {64}, .params = &out, .co_resident = 8});
+    for (int k = 0; k < _WS_WORK_N; k++)
+        sum += f->work.n_warp_insns[k];
+    assert_in_range(sum, 100, 10000);
+}
+
 static void test_work_is_counted(void **state)
 {
     if (((struct fix *)*state)->rewrite != WS_REWRITE_NONE || ((struct fix *)*state)->fence ||
@@ -693,6 +735,7 @@ int main(void)
             T(test_nested_divergence_meets_again),
             T(test_cold_block_meets_again),
             T(test_early_exit_and_barrier),
+            T(test_warps_keep_pace),
             T(test_spin_lock_between_lanes_ends),
             T(test_lane_waits_for_lane),
             T(test_lane_waits_for_lane_by_adding_zero),
@@ -717,6 +760,7 @@ int main(void)
             T(test_printf),
             T(test_what_is_missing_is_named),
             T(test_blocks_wait_for_each_other),
+            T(test_long_waiting_loop_is_seen),
             T(test_work_is_counted),
         };
         bad += cmocka_run_group_tests_name(isas[v], tests, group_setup, NULL);
