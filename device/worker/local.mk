@@ -4,6 +4,6 @@ device_libdevice_a_SOURCES += device/worker/worker.h device/worker/calls.def dev
     device/worker/life.c device/worker/hang.c device/worker/peer.c
 pkglibexec_PROGRAMS += device/worker/wattshare-gpu-worker
 device_worker_wattshare_gpu_worker_SOURCES = device/worker/process/process.h device/worker/process/main.c device/worker/process/objects.c \
-    device/worker/process/report.c device/worker/process/ops.c device/worker/process/calls.c device/worker/process/modules.c
+    device/worker/process/report.c device/worker/process/ops.c device/worker/process/calls.c device/worker/process/modules.c device/worker/process/later.c
 device_worker_wattshare_gpu_worker_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm -ldl
 EXTRA_DIST += device/worker/README.md device/worker/process/README.md

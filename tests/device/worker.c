@@ -559,6 +559,45 @@ static int setup_stuck(void **state)
     return r;
 }
 
+/* Code that is released while it is being compiled delays no other client's calls. */
+static void test_released_while_it_is_compiled(void **state)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                               ".global .align 4 .u32 g;\n.visible .entry k()\n{\n"
+                               ".reg .b32 %r;\nst.global.u32 [g], 1;\nret;\n}\n";
+    struct ws_ptx_module *ptx;
+    struct ws_dmodule *m;
+    struct ws_dinstance *i;
+    uint32_t v = 1;
+    if (!suite_target.mock)
+        skip();
+    assert_int_equal(ws_ptx_parse(&ptx, text, strlen(text), NULL, NULL), 0);
+    assert_int_equal(ws_device_module_load(S.device, ptx, &m, NULL), 0);
+    uint64_t g = suite_alloc(&S, 0, 512);
+    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(ws_device_instance_borrow(S.device, m, S.space[0], &g, &i), 0);
+    usleep(50000); /* the compiler has it */
+    ws_device_instance_free(S.device, i);
+    uint64_t va = suite_alloc(&S, 1, 4 << 20);
+    suite_get(&S, 1, &v, va, sizeof(v));
+    assert_int_equal(v, 0);
+    assert_int_equal(unlink(stuck_path()), 0);
+    ws_device_module_unload(S.device, m);
+    ws_ptx_module_free(ptx);
+}
+
+static int setup_slow_compiler(void **state)
+{
+    char value[160];
+    snprintf(value, sizeof(value), "cuModuleLoadDataEx:%s", stuck_path());
+    setenv("WS_MOCK_STUCK", value, 1);
+    int r = suite_begin(&S);
+    unsetenv("WS_MOCK_STUCK");
+    return r;
+}
+
 static int setup_unkept(void **state)
 {
     setenv("WS_MOCK_NO_EXPORT", "1", 1);
@@ -600,6 +639,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_stops_beside_a_slow_call, setup_stuck, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_keeps_the_loop, setup_stuck, teardown),
+        cmocka_unit_test_setup_teardown(test_released_while_it_is_compiled, setup_slow_compiler,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
     };
     if (!suite_target_parse(argc, argv) || !suite_target.worker) {

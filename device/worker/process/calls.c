@@ -143,7 +143,7 @@ static int64_t on_space_gone(struct ws_wire_message *m, const void *body, struct
 {
     struct worker_object o;
     if (worker_remove(&worker.spaces, m->head.id, &o))
-        worker_release_space(&o);
+        worker_release_later(&o, worker_release_space);
     return 0;
 }
 
@@ -213,7 +213,7 @@ static int64_t on_instance_free(struct ws_wire_message *m, const void *body, str
 {
     struct worker_object o;
     if (worker_remove(&worker.instances, m->head.id, &o))
-        worker_release_instance(&o);
+        worker_release_later(&o, worker_release_instance);
     return 0;
 }
 
@@ -221,7 +221,7 @@ static int64_t on_module_free(struct ws_wire_message *m, const void *body, struc
 {
     struct worker_object o;
     if (worker_remove(&worker.modules, m->head.id, &o))
-        worker_release_module(&o);
+        worker_release_later(&o, worker_release_module);
     return 0;
 }
 

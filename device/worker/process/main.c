@@ -106,8 +106,9 @@ static taker *const takers[_WS_WIRE_TYPES] = {
 
 static void serve(struct ws_wire_message *m)
 {
-    pthread_t calls, page;
+    pthread_t calls, later, page;
     if (pthread_create(&calls, NULL, worker_calls_main, NULL) ||
+        pthread_create(&later, NULL, worker_later_main, NULL) ||
         pthread_create(&page, NULL, worker_page_main, NULL))
         _exit(1);
     while (!ws_wire_recv(WS_WIRE_FD_OPS, m)) {
@@ -125,6 +126,8 @@ static void serve(struct ws_wire_message *m)
     /* The daemon has closed both connections. What it left is released, so that a driver that
      * counts objects finds none. */
     pthread_join(calls, NULL);
+    worker_later_end();
+    pthread_join(later, NULL);
     pthread_cancel(page);
     pthread_join(page, NULL);
     worker_release_all();

@@ -2,8 +2,8 @@
 /* device/worker/process/process.h - what the files of wattshare-gpu-worker share.
  *
  * Threads: main() takes submissions (ops.c), one takes calls (calls.c), one for each loader takes
- * modules (modules.c), and one writes the shared page (report.c); the device's own threads call
- * op->done. */
+ * modules (modules.c), one releases code (later.c), and one writes the shared page (report.c);
+ * the device's own threads call op->done. */
 #ifndef WS_DEVICE_WORKER_PROCESS_H
 #define WS_DEVICE_WORKER_PROCESS_H
 
@@ -63,6 +63,13 @@ void worker_release_space(struct worker_object *o);
 void worker_release_memory(struct worker_object *o);
 void worker_release_module(struct worker_object *o);
 void worker_release_region(struct worker_object *o);
+/* ---- later.c ---- */
+/* Has a copy of @o released by a thread for it, after all that was given before. */
+void worker_release_later(const struct worker_object *o, void (*release)(struct worker_object *o));
+/* The thread ends when nothing is left. */
+void worker_later_end(void);
+void *worker_later_main(void *arg);
+
 /* Releases all, at the end. */
 void worker_release_all(void);
 
