@@ -207,8 +207,10 @@ backend_libbackend_a_SOURCES = \
 	backend/wire/zmtp.h
 backend_libbackend_a_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) $(PROTOBUF_C_CFLAGS) $(CONFUSE_CFLAGS) $(LIBMD_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DSBINDIR='"$(sbindir)"'
-BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
-	$(SODIUM_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(SQLITE_LIBS) -lpthread -lm
+BACKEND_LDADD = backend/libbackend.a templates/libtemplates.a policy/libpolicy.a \
+	models/libmodels.a device/libdevice.a ptx/libptx.a protocol/libprotocol.a base/libbase.a \
+	$(SODIUM_LIBS) $(PROTOBUF_C_LIBS) $(CONFUSE_LIBS) $(LIBMD_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) \
+	$(SQLITE_LIBS) -lpthread -lm
 
 sbin_PROGRAMS += backend/wattshared
 backend_wattshared_SOURCES = backend/process/main.c
@@ -220,7 +222,10 @@ backend_wattshare_clocks_SOURCES = backend/process/clocks_main.c
 backend_wattshare_clocks_LDADD = $(BACKEND_LDADD)
 # Writes the manual page's list of keys and the example file from the table of keys.
 noinst_PROGRAMS += backend/config_doc
-backend_config_doc_SOURCES = backend/process/config_doc.c backend/process/config_keys.def backend/process/config_words.def
+backend_config_doc_SOURCES = backend/process/config_doc.c backend/process/config_keys.def \
+	backend/process/config_words.def
 backend_config_doc_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
-EXTRA_DIST += backend/README.md backend/accounts/README.md backend/client/README.md backend/code/README.md backend/config/README.md \
-	backend/learn/README.md tools/circles.py backend/process/README.md backend/scheduling/README.md backend/steps/README.md backend/wire/README.md
+EXTRA_DIST += backend/README.md backend/accounts/README.md backend/client/README.md \
+	backend/code/README.md backend/config/README.md backend/learn/README.md tools/circles.py \
+	backend/process/README.md backend/scheduling/README.md backend/steps/README.md \
+	backend/wire/README.md

@@ -2,13 +2,15 @@
 BENCHES += bench/bench_interp
 bench_bench_interp_SOURCES = bench/bench_interp.c bench/bench_interp_c.c bench/bench_interp_c.h
 bench_bench_interp_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
-bench_bench_interp_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+bench_bench_interp_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
+	$(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 EXTRA_DIST += bench/bench_interp.ptx bench/bench_interp.cu bench/jit.sh
 # programs whose time and power others have measured, on software GPUs
 BENCHES += bench/bench_truth
 bench_bench_truth_SOURCES = bench/bench_truth.c
 bench_bench_truth_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
-bench_bench_truth_LDADD = papers/libpapers.a device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+bench_bench_truth_LDADD = papers/libpapers.a device/libdevice.a ptx/libptx.a base/libbase.a \
+	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 EXTRA_DIST += bench/truth.sh bench/truth/kernels.cu bench/truth/kernels.ptx
 .PHONY: truth-ptx
 truth-ptx:

@@ -1,8 +1,9 @@
 # The programs of the live experiments (doc/live.md). An ordinary program: no sanitizer, nothing of
 # ours linked in.
 wslib_PROGRAMS += bench/live/program
-bench_live_program_SOURCES = bench/live/program.c bench/live/work.c bench/live/clock.c bench/live/clock.h bench/live/live.h \
-	bench/live/live_work.h tests/cuda/drv_load_dlsym.c tests/cuda/aes.h $(CUDA_DRV)
+bench_live_program_SOURCES = bench/live/program.c bench/live/work.c bench/live/clock.c \
+	bench/live/clock.h bench/live/live.h bench/live/live_work.h tests/cuda/drv_load_dlsym.c \
+	tests/cuda/aes.h $(CUDA_DRV)
 bench_live_program_CFLAGS = $(CUDA_CFLAGS)
 bench_live_program_CPPFLAGS = $(CUDA_CPPFLAGS) -I$(top_srcdir) -I$(top_srcdir)/tests/cuda -I$(top_srcdir)/bench/live \
 	-DLIVE_PTX='"$(abs_top_srcdir)/bench/live/kernels.ptx"'

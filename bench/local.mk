@@ -26,5 +26,7 @@ bench: all $(BENCHES)
 	$(MAKE) -s bench-readme || lost="$$lost bench-readme"; [ -z "$$lost" ] || { echo "could not measure:$$lost" >&2; exit 1; }
 bench-readme: all
 	@srcdir=$(srcdir) $(srcdir)/bench/readme.sh
-EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt bench/results/2026-11-21-live-merged.txt
+EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt \
+	bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt \
+	bench/results/2026-11-21-live-merged.txt
 include bench/live.mk

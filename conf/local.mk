@@ -1,20 +1,23 @@
 # conf: what ships under $(sysconfdir)/wattshare
 gpuconfdir = $(sysconfdir)/wattshare/gpu.d
-dist_gpuconf_DATA = conf/gpu.d/rtx3070.conf conf/gpu.d/t400.conf conf/gpu.d/tesla-c1060.conf conf/gpu.d/h200.conf \
-    conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf conf/gpu.d/gtx1080ti.conf conf/gpu.d/gtx980.conf conf/gpu.d/gv100.conf \
-    conf/gpu.d/p100.conf conf/gpu.d/rtx2070s.conf conf/gpu.d/rtx3080ti.conf conf/gpu.d/rtx8000.conf conf/gpu.d/v100.conf \
-    conf/gpu.d/host.conf
+dist_gpuconf_DATA = conf/gpu.d/rtx3070.conf conf/gpu.d/t400.conf conf/gpu.d/tesla-c1060.conf \
+	conf/gpu.d/h200.conf conf/gpu.d/gtx970.conf conf/gpu.d/xavier.conf \
+	conf/gpu.d/gtx1080ti.conf conf/gpu.d/gtx980.conf conf/gpu.d/gv100.conf \
+	conf/gpu.d/p100.conf conf/gpu.d/rtx2070s.conf conf/gpu.d/rtx3080ti.conf \
+	conf/gpu.d/rtx8000.conf conf/gpu.d/v100.conf conf/gpu.d/host.conf
 profilesdir = $(sysconfdir)/wattshare/profiles
 dist_profiles_DATA = conf/profiles/rtx3070.csv conf/profiles/t400.csv
 # The READMEs are not installed.
-EXTRA_DIST += conf/README.md conf/examples/README.md conf/gpu.d/README.md conf/profiles/README.md conf/systemd/README.md
+EXTRA_DIST += conf/README.md conf/examples/README.md conf/gpu.d/README.md conf/profiles/README.md \
+	conf/systemd/README.md
 grafanadir = $(datadir)/wattshare/grafana
 dist_grafana_DATA = conf/grafana/wattshare.json
 EXTRA_DIST += conf/grafana/README.md
 cdidir = $(sysconfdir)/cdi
 nodist_cdi_DATA = conf/containers/wattshare.json
 containersdir = $(docdir)/containers
-dist_containers_DATA = conf/containers/Containerfile conf/containers/github-actions.yml conf/containers/gitlab-ci.yml
+dist_containers_DATA = conf/containers/Containerfile conf/containers/github-actions.yml \
+	conf/containers/gitlab-ci.yml
 EXTRA_DIST += conf/containers/README.md conf/containers/wattshare.cdi.json.in
 CLEANFILES += conf/containers/wattshare.json
 conf/containers/wattshare.json: $(top_srcdir)/conf/containers/wattshare.cdi.json.in
@@ -29,8 +32,10 @@ systemdunitdir = $(prefix)/lib/systemd/system
 sysusersdir = $(prefix)/lib/sysusers.d
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
 examplesdir = $(docdir)/examples
-SYSTEMD_IN = conf/systemd/wattshared.service.in conf/systemd/wattshare-clocks.service.in conf/systemd/wattshare@.service.in conf/systemd/preload.conf.in
-SYSTEMD_MADE = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service conf/systemd/wattshare@.service conf/systemd/preload.conf
+SYSTEMD_IN = conf/systemd/wattshared.service.in conf/systemd/wattshare-clocks.service.in \
+	conf/systemd/wattshare@.service.in conf/systemd/preload.conf.in
+SYSTEMD_MADE = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service \
+	conf/systemd/wattshare@.service conf/systemd/preload.conf
 nodist_systemdunit_DATA = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service
 dist_systemdunit_DATA = conf/systemd/wattshared.socket conf/systemd/wattshare-clocks.socket
 nodist_examples_DATA = conf/systemd/wattshare@.service conf/systemd/preload.conf

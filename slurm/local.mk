@@ -2,19 +2,23 @@
 if HAVE_SPANK
 # A shared object that Slurm opens; automake knows it as a program.
 slurmlib_PROGRAMS += slurm/spank/wattshare.so
-slurm_spank_wattshare_so_SOURCES = slurm/spank/plugin.c slurm/spank/comment.c slurm/spank/comment.h slurm/spank/gres.c slurm/spank/gres.h slurm/spank/helper.c slurm/spank/helper.h \
-	slurm/spank/wishes.c slurm/spank/wishes.h slurm/planner/note.c slurm/planner/note.h
+slurm_spank_wattshare_so_SOURCES = slurm/spank/plugin.c slurm/spank/comment.c \
+	slurm/spank/comment.h slurm/spank/gres.c slurm/spank/gres.h slurm/spank/helper.c \
+	slurm/spank/helper.h slurm/spank/wishes.c slurm/spank/wishes.h slurm/planner/note.c \
+	slurm/planner/note.h
 slurm_spank_wattshare_so_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SPANK_WATTSHARE='"$(bindir)/wattshare"'
 slurm_spank_wattshare_so_CFLAGS = $(WS_CFLAGS) -fvisibility=default
 slurm_spank_wattshare_so_LDFLAGS = -shared -Wl,-Bsymbolic
 endif
 # What decides is built everywhere, for its test and its benchmark; the service needs libslurm.
 noinst_LIBRARIES += slurm/planner/libplan.a
-slurm_planner_libplan_a_SOURCES = slurm/planner/plan.c slurm/planner/plan.h slurm/planner/note.c slurm/planner/note.h
+slurm_planner_libplan_a_SOURCES = slurm/planner/plan.c slurm/planner/plan.h slurm/planner/note.c \
+	slurm/planner/note.h
 PLAN_LIBS = slurm/planner/libplan.a policy/libpolicy.a models/libmodels.a base/libbase.a -lm
 if HAVE_SPANK
 sbin_PROGRAMS += slurm/planner/wattshare-planner
-slurm_planner_wattshare_planner_SOURCES = slurm/planner/main.c slurm/planner/answer.c slurm/planner/answer.h slurm/planner/settings.c slurm/planner/settings.h \
+slurm_planner_wattshare_planner_SOURCES = slurm/planner/main.c slurm/planner/answer.c \
+	slurm/planner/answer.h slurm/planner/settings.c slurm/planner/settings.h \
 	slurm/planner/jobs.c slurm/planner/jobs.h
 slurm_planner_wattshare_planner_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
 slurm_planner_wattshare_planner_LDADD = $(PLAN_LIBS) $(CONFUSE_LIBS) -lslurm -lpthread
@@ -25,10 +29,13 @@ EXTRA_DIST += slurm/planner/job_submit.lua slurm/planner/README.md
 SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh tests/slurm/faults.sh
 dist_check_SCRIPTS += $(SLURM_TESTS)
 TESTS += $(SLURM_TESTS)
-EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh slurm/cluster/next.txt
+EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md \
+	slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh \
+	slurm/cluster/next.txt
 
 # `./quickstart cluster`: what it runs, and no more.
-CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample slurm/spank/wattshare.so slurm/planner/wattshare-planner \
+CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample \
+	slurm/spank/wattshare.so slurm/planner/wattshare-planner \
 	$(CUDA_DRIVER_WORKLOADS:%=tests/cuda/drv_%)
 .PHONY: cluster cluster-programs
 cluster-programs: $(BUILT_SOURCES) config.h

@@ -3,7 +3,8 @@ EXTRA_DIST += tests/lib/README.md tests/unit/backend/README.md tests/unit/templa
 noinst_LIBRARIES += tests/libwsclient.a
 tests_libwsclient_a_SOURCES = tests/lib/wsclient.h tests/lib/wsclient.c
 tests_libwsclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
-WSCLIENT_LDADD = tests/libwsclient.a protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) $(LIBMD_LIBS)
+WSCLIENT_LDADD = tests/libwsclient.a protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) \
+	$(PROTOBUF_C_LIBS) $(LIBMD_LIBS)
 
 check_PROGRAMS += tests/unit/backend/test_daemon
 tests_unit_backend_test_daemon_SOURCES = tests/unit/backend/test_daemon.c
@@ -13,7 +14,8 @@ TESTS += tests/unit/backend/test_daemon
 # The core without sockets, with fake devices; the archive's ws_dmodule_info() is fakedev.c's, so it
 # stands first.
 noinst_LIBRARIES += tests/libwsserver.a
-tests_libwsserver_a_SOURCES = tests/lib/fakedev.h tests/lib/fakedev.c tests/lib/wsserver.h tests/lib/wsserver.c
+tests_libwsserver_a_SOURCES = tests/lib/fakedev.h tests/lib/fakedev.c tests/lib/wsserver.h \
+	tests/lib/wsserver.c
 tests_libwsserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS)
 WSSERVER_LDADD = tests/libwsserver.a $(BACKEND_LDADD)
 
@@ -67,7 +69,8 @@ tests_unit_backend_test_messages_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_messages
 
 check_PROGRAMS += tests/unit/backend/test_zmtp
-tests_unit_backend_test_zmtp_SOURCES = tests/unit/backend/test_zmtp.c tests/lib/curve_client.h tests/lib/curve_client.c
+tests_unit_backend_test_zmtp_SOURCES = tests/unit/backend/test_zmtp.c tests/lib/curve_client.h \
+	tests/lib/curve_client.c
 tests_unit_backend_test_zmtp_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 tests_unit_backend_test_zmtp_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_zmtp
@@ -136,10 +139,12 @@ tests_unit_backend_test_reset_LDADD = tests/libsoftserver.a $(BACKEND_LDADD) $(T
 TESTS += tests/unit/backend/test_reset
 check_PROGRAMS += tests/unit/templates/test_templates
 tests_unit_templates_test_templates_SOURCES = tests/unit/templates/test_templates.c
-tests_unit_templates_test_templates_LDADD = templates/libtemplates.a ptx/libptx.a base/libbase.a $(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
+tests_unit_templates_test_templates_LDADD = templates/libtemplates.a ptx/libptx.a base/libbase.a \
+	$(LZ4_LIBS) $(ZSTD_LIBS) $(TEST_LDADD)
 TESTS += tests/unit/templates/test_templates
 check_PROGRAMS += tests/unit/backend/test_hard_text
-tests_unit_backend_test_hard_text_SOURCES = tests/unit/backend/test_hard_text.c tests/lib/hard_text.h tests/lib/hard_text.c
+tests_unit_backend_test_hard_text_SOURCES = tests/unit/backend/test_hard_text.c \
+	tests/lib/hard_text.h tests/lib/hard_text.c
 tests_unit_backend_test_hard_text_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_hard_text
 check_PROGRAMS += tests/unit/backend/test_turns
@@ -147,6 +152,7 @@ tests_unit_backend_test_turns_SOURCES = tests/unit/backend/test_turns.c
 tests_unit_backend_test_turns_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_turns
 check_PROGRAMS += tests/unit/backend/test_compile
-tests_unit_backend_test_compile_SOURCES = tests/unit/backend/test_compile.c tests/lib/hard_text.h tests/lib/hard_text.c
+tests_unit_backend_test_compile_SOURCES = tests/unit/backend/test_compile.c tests/lib/hard_text.h \
+	tests/lib/hard_text.c
 tests_unit_backend_test_compile_LDADD = $(WSCLIENT_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_compile

@@ -17,8 +17,9 @@ tests_cuda_libcuda_stub_so_LDFLAGS =
 tests_cuda_libcuda_stub_so_LINK = $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@
 CUDA_STUB_LDADD = tests/cuda/libcuda_stub.so -lm
 
-CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
-	tests/cuda/drv_montecarlo tests/cuda/drv_histogram tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_endless tests/cuda/drv_badptx
+CUDA_CLIENTS = tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search \
+	tests/cuda/drv_blackscholes tests/cuda/drv_montecarlo tests/cuda/drv_histogram \
+	tests/cuda/drv_stencil tests/cuda/drv_fault tests/cuda/drv_endless tests/cuda/drv_badptx
 CUDA_CLIENTS += tests/cuda/drv_graph tests/cuda/drv_prefork
 tests_cuda_drv_prefork_SOURCES = tests/cuda/drv_prefork.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_prefork_CFLAGS = $(CUDA_CFLAGS)
@@ -31,7 +32,8 @@ tests_cuda_drv_graph_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_graph_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_graph_LDFLAGS =
 tests_cuda_drv_graph_LDADD = -ldl -lm
-tests_cuda_drv_matmul_SOURCES = tests/cuda/drv_matmul.c tests/cuda/matmul.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_matmul_SOURCES = tests/cuda/drv_matmul.c tests/cuda/matmul.h \
+	tests/cuda/drv_load_link.c $(CUDA_DRV)
 tests_cuda_drv_matmul_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_matmul_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_matmul_LDFLAGS =
@@ -41,37 +43,44 @@ tests_cuda_drv_aes_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_aes_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_aes_LDFLAGS =
 tests_cuda_drv_aes_LDADD = -ldl -lm
-tests_cuda_drv_sort_SOURCES = tests/cuda/drv_sort.c tests/cuda/sort.h tests/cuda/drv_load_getproc.c $(CUDA_DRV)
+tests_cuda_drv_sort_SOURCES = tests/cuda/drv_sort.c tests/cuda/sort.h \
+	tests/cuda/drv_load_getproc.c $(CUDA_DRV)
 tests_cuda_drv_sort_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_sort_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_sort_LDFLAGS =
 tests_cuda_drv_sort_LDADD = -ldl -lm
-tests_cuda_drv_search_SOURCES = tests/cuda/drv_search.c tests/cuda/search.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_search_SOURCES = tests/cuda/drv_search.c tests/cuda/search.h \
+	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_search_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_search_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_search_LDFLAGS =
 tests_cuda_drv_search_LDADD = -ldl -lm
-tests_cuda_drv_blackscholes_SOURCES = tests/cuda/drv_blackscholes.c tests/cuda/blackscholes.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_blackscholes_SOURCES = tests/cuda/drv_blackscholes.c tests/cuda/blackscholes.h \
+	tests/cuda/drv_load_link.c $(CUDA_DRV)
 tests_cuda_drv_blackscholes_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_blackscholes_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_blackscholes_LDFLAGS =
 tests_cuda_drv_blackscholes_LDADD = $(CUDA_STUB_LDADD)
-tests_cuda_drv_montecarlo_SOURCES = tests/cuda/drv_montecarlo.c tests/cuda/montecarlo.h tests/cuda/drv_load_getproc.c $(CUDA_DRV)
+tests_cuda_drv_montecarlo_SOURCES = tests/cuda/drv_montecarlo.c tests/cuda/montecarlo.h \
+	tests/cuda/drv_load_getproc.c $(CUDA_DRV)
 tests_cuda_drv_montecarlo_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_montecarlo_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_montecarlo_LDFLAGS =
 tests_cuda_drv_montecarlo_LDADD = -ldl -lm
-tests_cuda_drv_histogram_SOURCES = tests/cuda/drv_histogram.c tests/cuda/histogram.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_histogram_SOURCES = tests/cuda/drv_histogram.c tests/cuda/histogram.h \
+	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_histogram_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_histogram_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_histogram_LDFLAGS =
 tests_cuda_drv_histogram_LDADD = -ldl -lm
-tests_cuda_drv_stencil_SOURCES = tests/cuda/drv_stencil.c tests/cuda/stencil.h tests/cuda/drv_load_link.c $(CUDA_DRV)
+tests_cuda_drv_stencil_SOURCES = tests/cuda/drv_stencil.c tests/cuda/stencil.h \
+	tests/cuda/drv_load_link.c $(CUDA_DRV)
 tests_cuda_drv_stencil_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_stencil_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_stencil_LDFLAGS =
 tests_cuda_drv_stencil_LDADD = $(CUDA_STUB_LDADD)
-tests_cuda_drv_fault_SOURCES = tests/cuda/drv_fault.c tests/cuda/fault.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_fault_SOURCES = tests/cuda/drv_fault.c tests/cuda/fault.h \
+	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_fault_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_fault_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_fault_LDFLAGS =
@@ -105,12 +114,13 @@ tests_cuda_drv_texref_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_texref_LDFLAGS =
 tests_cuda_drv_texref_LDADD = -ldl -lm
 
-CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx tests/cuda/ptx/search.ptx \
-	tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx \
-	tests/cuda/ptx/fault.ptx
+CUDA_PTX = tests/cuda/ptx/matmul.ptx tests/cuda/ptx/aes.ptx tests/cuda/ptx/sort.ptx \
+	tests/cuda/ptx/search.ptx tests/cuda/ptx/blackscholes.ptx tests/cuda/ptx/montecarlo.ptx \
+	tests/cuda/ptx/histogram.ptx tests/cuda/ptx/stencil.ptx tests/cuda/ptx/fault.ptx
 EXTRA_DIST += tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
-EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu tests/cuda/aes.cu tests/cuda/sort.cu \
-	tests/cuda/search.cu tests/cuda/blackscholes.cu tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
+EXTRA_DIST += $(CUDA_PTX) tests/cuda/README.md tests/cuda/work.cuh tests/cuda/matmul.cu \
+	tests/cuda/aes.cu tests/cuda/sort.cu tests/cuda/search.cu tests/cuda/blackscholes.cu \
+	tests/cuda/montecarlo.cu tests/cuda/histogram.cu tests/cuda/stencil.cu \
 	tests/cuda/reduce.cu tests/cuda/saxpy.cu tests/cuda/fault.cu
 EXTRA_DIST += tests/cuda/programs.mk $(CUDA_PROGRAM_NAMES:%=tests/cuda/%.cu)
 
@@ -124,12 +134,14 @@ if HAVE_NVCC
 CUDA_NVCC_NAMES = $(CUDA_WORKLOADS) fault $(CUDA_PROGRAM_NAMES)
 # These take minutes: they are begun first, so that none is left alone at the end.
 CUDA_NVCC_SLOW = thrusting cubs
-CUDA_NVCC_BUILT = $(CUDA_NVCC_SLOW:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
+CUDA_NVCC_BUILT = $(CUDA_NVCC_SLOW:%=tests/cuda/nv/%_static) \
+	$(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_static) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%_shared)
 endif
 check_DATA = $(CUDA_NVCC_BUILT)
 CLEANFILES += $(CUDA_NVCC_BUILT) $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
 .SECONDARY: $(CUDA_NVCC_NAMES:%=tests/cuda/nv/%.o)
-CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) tests/cuda/fault.h
+CUDA_WORKLOAD_H = tests/cuda/work.cuh tests/cuda/work.h $(CUDA_DRIVER_WORKLOADS:%=tests/cuda/%.h) \
+	tests/cuda/fault.h
 tests/cuda/nv/%.o: tests/cuda/%.cu $(CUDA_WORKLOAD_H)
 	$(AM_V_GEN)$(MKDIR_P) tests/cuda/nv && $(NVCC_CACHE) $(NVCC) $(NVCCFLAGS) -c -o $@ $<
 tests/cuda/nv/mathf.o tests/cuda/nv/mathd.o: tests/cuda/mathcheck.cuh tests/cuda/mathcheck.inc
@@ -162,7 +174,8 @@ EXTRA_DIST += tests/cuda/ptx/smids.ptx
 # Machine code alone: a cubin with names and no code, and nvcc's for these GPUs (8.6 is the mock's),
 # with the PTX that the mock runs.
 check_PROGRAMS += tests/cuda/drv_machine
-tests_cuda_drv_machine_SOURCES = tests/cuda/drv_machine.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV) $(CUBIN_MAKE)
+tests_cuda_drv_machine_SOURCES = tests/cuda/drv_machine.c tests/cuda/drv_load_dlsym.c $(CUDA_DRV) \
+	$(CUBIN_MAKE)
 tests_cuda_drv_machine_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_machine_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_machine_LDFLAGS =
@@ -182,7 +195,8 @@ tests/cuda/nv/sassonly.ptx: tests/cuda/sassonly.cu $(CUDA_WORKLOAD_H)
 
 # What programs see of launches and copies (tests/gpu/overhead.sh).
 check_PROGRAMS += tests/cuda/drv_rates
-tests_cuda_drv_rates_SOURCES = tests/cuda/drv_rates.c tests/cuda/matmul.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_rates_SOURCES = tests/cuda/drv_rates.c tests/cuda/matmul.h \
+	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_rates_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_rates_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_rates_LDFLAGS =
@@ -204,7 +218,8 @@ tests_cuda_drv_segments_LDADD = -ldl -lm
 # For the gate: tests/process/gate.sh, bench/gate.sh.
 CUDA_GATE = tests/cuda/drv_gate
 check_PROGRAMS += $(CUDA_GATE)
-tests_cuda_drv_gate_SOURCES = tests/cuda/drv_gate.c tests/cuda/matmul.h tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
+tests_cuda_drv_gate_SOURCES = tests/cuda/drv_gate.c tests/cuda/matmul.h \
+	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)
 tests_cuda_drv_gate_CFLAGS = $(CUDA_CFLAGS)
 tests_cuda_drv_gate_CPPFLAGS = $(CUDA_CPPFLAGS)
 tests_cuda_drv_gate_LDFLAGS =

@@ -1,18 +1,23 @@
 # The mock driver, and one suite for all devices.
 noinst_LIBRARIES += tests/mock/libmock.a
-tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c tests/mock/machine.c
+tests_mock_libmock_a_SOURCES = tests/mock/gpu.h tests/mock/mock.h tests/mock/mock.c \
+	tests/mock/memory.c tests/mock/green.c tests/mock/stream.c tests/mock/program.c \
+	tests/mock/machine.c
 check_PROGRAMS += tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1
 tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
-tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete \
-	-Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
-tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
+	-Wl,-z,nodelete -Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
+tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
+	$(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
 tests_mock_libcuda_so_1_DEPENDENCIES = tests/mock/libmock.a device/libdevice.a ptx/libptx.a base/libbase.a
 tests_mock_libnvidia_ml_so_1_SOURCES = tests/mock/nvml.c
 tests_mock_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1
 tests_mock_libnvidia_ml_so_1_LDADD = -ldl
 
 check_PROGRAMS += tests/device/conformance
-tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c $(CUBIN_MAKE)
+tests_device_conformance_SOURCES = tests/device/suite.h tests/device/suite.c \
+	tests/device/machine_code.c tests/device/texture.c tests/device/conformance.c \
+	$(CUBIN_MAKE)
 tests_device_conformance_SOURCES += tests/device/lib.h tests/device/lib.c
 tests_device_conformance_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/keep
@@ -23,7 +28,8 @@ tests_device_pair_SOURCES = tests/device/suite.h tests/device/suite.c tests/devi
 tests_device_pair_LDADD = $(DEVICE_LDADD) -ldl
 MOCKED = tests/device/mocked.h tests/device/mocked.c
 check_PROGRAMS += tests/device/inject
-tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c $(MOCKED) tests/device/machine_code.c tests/device/inject.c $(CUBIN_MAKE)
+tests_device_inject_SOURCES = tests/device/suite.h tests/device/suite.c $(MOCKED) \
+	tests/device/machine_code.c tests/device/inject.c $(CUBIN_MAKE)
 tests_device_inject_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/lost
 tests_device_lost_SOURCES = tests/device/suite.h tests/device/suite.c $(MOCKED) tests/device/lost.c
@@ -34,7 +40,8 @@ tests_device_waits_LDADD = $(DEVICE_LDADD) -ldl
 check_PROGRAMS += tests/device/time
 tests_device_time_SOURCES = tests/device/suite.h tests/device/suite.c $(MOCKED) tests/device/time.c
 tests_device_time_LDADD = $(DEVICE_LDADD) -ldl
-DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh tests/device/lost.sh tests/device/waits.sh tests/device/time.sh tests/gpu/mock.sh
+DEVICE_TESTS = tests/device/soft.sh tests/device/mock.sh tests/device/inject.sh \
+	tests/device/lost.sh tests/device/waits.sh tests/device/time.sh tests/gpu/mock.sh
 dist_check_SCRIPTS += $(DEVICE_TESTS)
 TESTS += $(DEVICE_TESTS)
 
@@ -58,10 +65,13 @@ TESTS += tests/device/test_cuda_abi
 endif
 
 check_PROGRAMS += tests/gpu/probe
-tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c tests/gpu/calibrate.c
+tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/probe.h \
+	tests/gpu/probe.c tests/gpu/measure.c tests/gpu/mwp.c tests/gpu/calibrate.c
 tests_gpu_probe_LDADD = models/libmodels.a $(DEVICE_LDADD) $(SQLITE_LIBS) $(LIBMD_LIBS) -ldl
-EXTRA_DIST += tests/gpu/lib.sh tests/gpu/gate.sh tests/gpu/sass.sh tests/gpu/overhead.sh tests/gpu/isolation.sh tests/gpu/parts.sh
-EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/gpu/plan.md tests/mock/README.md tests/mock/freedoms.md tests/device/README.md
+EXTRA_DIST += tests/gpu/lib.sh tests/gpu/gate.sh tests/gpu/sass.sh tests/gpu/overhead.sh \
+	tests/gpu/isolation.sh tests/gpu/parts.sh
+EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/gpu/plan.md \
+	tests/mock/README.md tests/mock/freedoms.md tests/device/README.md
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.
 .PHONY: bundle

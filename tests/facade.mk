@@ -1,7 +1,9 @@
 # Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real
 # one's place.
-FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c frontend/session/image.h frontend/session/image.c \
-	frontend/session/link_image.h frontend/session/link_image.c frontend/session/box.h frontend/session/box.c \
+FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c \
+	tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c \
+	frontend/session/image.h frontend/session/image.c frontend/session/link_image.h \
+	frontend/session/link_image.c frontend/session/box.h frontend/session/box.c \
 	$(FACADE_SOURCES)
 FACADE_TEST_LIBS = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) -ldl -lpthread
 check_PROGRAMS += tests/unit/frontend/test_facade tests/unit/frontend/test_facade_table
@@ -10,7 +12,8 @@ tests_unit_frontend_test_facade_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
 tests_unit_frontend_test_facade_table_SOURCES = tests/unit/frontend/test_facade_table.c $(FACADE_TEST_SOURCES)
 tests_unit_frontend_test_facade_table_LDADD = $(FACADE_TEST_LIBS) $(TEST_LDADD)
 check_PROGRAMS += tests/unit/frontend/test_facade_texture
-tests_unit_frontend_test_facade_texture_SOURCES = tests/unit/frontend/test_facade_texture.c $(FACADE_TEST_SOURCES)
+tests_unit_frontend_test_facade_texture_SOURCES = tests/unit/frontend/test_facade_texture.c \
+	$(FACADE_TEST_SOURCES)
 tests_unit_frontend_test_facade_texture_LDADD = $(tests_unit_frontend_test_facade_LDADD)
 TESTS += tests/unit/frontend/test_facade_texture
 TESTS += tests/unit/frontend/test_facade tests/unit/frontend/test_facade_table
@@ -27,7 +30,8 @@ tests_process_facade_driver_LDADD = -ldl
 # facade_runtime.cu and facade_runtime2.cu in each of the ways that nvcc's code reaches the runtime.
 # Built once, as the programs of tests/cuda.mk: nvcc takes longer for them than the test.
 if HAVE_NVCC
-FACADE_NVCC_BUILT = tests/cuda/nv/facade_static tests/cuda/nv/facade_shared tests/cuda/nv/facade_per_thread tests/cuda/nv/facade_older
+FACADE_NVCC_BUILT = tests/cuda/nv/facade_static tests/cuda/nv/facade_shared \
+	tests/cuda/nv/facade_per_thread tests/cuda/nv/facade_older
 endif
 FACADE_NVCC_OBJECTS = tests/cuda/nv/facade_runtime.plain.o tests/cuda/nv/facade_runtime2.plain.o \
 	tests/cuda/nv/facade_runtime.ptsz.o tests/cuda/nv/facade_runtime2.ptsz.o \
@@ -50,6 +54,7 @@ tests/cuda/nv/facade_per_thread: tests/cuda/nv/facade_runtime.ptsz.o tests/cuda/
 	$(FACADE_NVCC) -cudart shared -o $@ $^
 tests/cuda/nv/facade_older: tests/cuda/nv/facade_runtime.legacy.o tests/cuda/nv/facade_runtime2.legacy.o
 	$(FACADE_NVCC) -o $@ $^
-EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py
+EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu \
+	tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py
 dist_check_SCRIPTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh
 TESTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh

@@ -1,14 +1,17 @@
 # frontend tests
 EXTRA_DIST += tests/unit/frontend/README.md
-FRONTEND_TEST_LIBS = frontend/libfrontend.a protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
+FRONTEND_TEST_LIBS = frontend/libfrontend.a protocol/libprotocol.a base/libbase.a \
+	$(PROTOBUF_C_LIBS) $(LIBMD_LIBS) -ldl -lpthread
 check_PROGRAMS += tests/unit/frontend/test_session
-tests_unit_frontend_test_session_SOURCES = tests/unit/frontend/test_session.c tests/unit/frontend/fake_daemon.h tests/unit/frontend/fake_daemon.c
+tests_unit_frontend_test_session_SOURCES = tests/unit/frontend/test_session.c \
+	tests/unit/frontend/fake_daemon.h tests/unit/frontend/fake_daemon.c
 tests_unit_frontend_test_session_LDADD = $(FRONTEND_TEST_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
 TESTS += tests/unit/frontend/test_session
 
 # Its functions bear the names of CUDA's: without the façades.
 check_PROGRAMS += tests/unit/frontend/test_redirect
-tests_unit_frontend_test_redirect_SOURCES = tests/unit/frontend/test_redirect.c frontend/interpose/redirect.c frontend/interpose/toolkit.c
+tests_unit_frontend_test_redirect_SOURCES = tests/unit/frontend/test_redirect.c \
+	frontend/interpose/redirect.c frontend/interpose/toolkit.c
 # It writes over functions, whose beginnings ThreadSanitizer would change; it has one thread.
 tests_unit_frontend_test_redirect_CFLAGS = $(AM_CFLAGS) -fno-sanitize=thread
 tests_unit_frontend_test_redirect_LDADD = base/libbase.a $(TEST_LDADD)
@@ -16,7 +19,8 @@ TESTS += tests/unit/frontend/test_redirect
 
 # Programs for tests/process/preload.sh
 EXTRA_DIST += tests/process/lookalike.h
-check_PROGRAMS += tests/process/lookalike_program tests/process/lookalike_library.so tests/process/driver_user tests/process/runpath_main
+check_PROGRAMS += tests/process/lookalike_program tests/process/lookalike_library.so \
+	tests/process/driver_user tests/process/runpath_main
 tests_process_lookalike_program_SOURCES = tests/process/lookalike_program.c
 tests_process_lookalike_program_LDADD = -ldl
 tests_process_lookalike_library_so_SOURCES = tests/process/lookalike_library.c

@@ -61,7 +61,8 @@ tests_fuzz_fuzz_ptx_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_ptx_LDADD = $(FUZZ_DRIVER) $(PTX_TEST_LDADD)
 
 check_PROGRAMS += tests/fuzz/fuzz_session
-tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz_session.c tests/fuzz/session_commands.h tests/fuzz/session_commands.c tests/fuzz/bytes.h tests/fuzz/side.h tests/fuzz/side.c
+tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz_session.c tests/fuzz/session_commands.h \
+	tests/fuzz/session_commands.c tests/fuzz/bytes.h tests/fuzz/side.h tests/fuzz/side.c
 tests_fuzz_fuzz_session_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_session_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
 
@@ -71,7 +72,8 @@ tests_fuzz_fuzz_side_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_side_LDADD = $(FUZZ_DRIVER) $(WSSERVER_LDADD)
 
 check_PROGRAMS += tests/fuzz/fuzz_zmtp
-tests_fuzz_fuzz_zmtp_SOURCES = tests/fuzz/fuzz_zmtp.c tests/fuzz/bytes.h tests/lib/curve_client.h tests/lib/curve_client.c
+tests_fuzz_fuzz_zmtp_SOURCES = tests/fuzz/fuzz_zmtp.c tests/fuzz/bytes.h tests/lib/curve_client.h \
+	tests/lib/curve_client.c
 tests_fuzz_fuzz_zmtp_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 tests_fuzz_fuzz_zmtp_LDFLAGS = $(FUZZ_LINKFLAGS)
 tests_fuzz_fuzz_zmtp_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
@@ -79,5 +81,7 @@ tests_fuzz_fuzz_zmtp_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
 dist_check_SCRIPTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
 TESTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
 dist_noinst_SCRIPTS += tests/fuzz/fuzz.sh
-EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/config tests/corpus/coverage tests/corpus/cubin tests/corpus/decode tests/corpus/exec tests/corpus/fatbin tests/corpus/link \
-	tests/corpus/protocol tests/corpus/ptx tests/corpus/session tests/corpus/side tests/corpus/zmtp
+EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/config tests/corpus/coverage \
+	tests/corpus/cubin tests/corpus/decode tests/corpus/exec tests/corpus/fatbin \
+	tests/corpus/link tests/corpus/protocol tests/corpus/ptx tests/corpus/session \
+	tests/corpus/side tests/corpus/zmtp

@@ -1,7 +1,9 @@
 # make lint: layers, figures of the house, formatting, cppcheck, clang-tidy. Sources are those of
 # git, or of the tarball.
-EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy .editorconfig dev quickstart CONTRIBUTING.md .ci/run tests/README.md
-EXTRA_DIST += tools/README.md tools/house.py tools/house_text.py tools/house_objects.py tools/house_test.py tools/house.limits tools/circles.py
+EXTRA_DIST += tests/check_layers.sh .clang-format .clang-tidy .editorconfig dev quickstart \
+	CONTRIBUTING.md .ci/run tests/README.md
+EXTRA_DIST += tools/README.md tools/house.py tools/house_text.py tools/house_objects.py \
+	tools/house_test.py tools/house.limits tools/circles.py
 dist_check_SCRIPTS += tests/house.sh
 TESTS += tests/house.sh
 LINT_DIRS = base protocol ptx models policy templates device backend frontend cli papers

@@ -2,17 +2,20 @@
 # Single files are built as those of tests/cuda.mk; rdc and statics are of two files, rdc_lib takes
 # the second from a static library.
 MODULE_NAMES = printing overflow asserting devices occupancy launchattr
-EXTRA_DIST += $(MODULE_NAMES:%=tests/cuda/%.cu) tests/cuda/printing.out tests/cuda/rdc.cuh tests/cuda/rdc.cu tests/cuda/rdc_part.cu \
-	tests/cuda/statics.cu tests/cuda/statics_part.cu tests/cuda/nvrtc.cu tests/cuda/logs.cu tests/cuda/jitlto.cu tests/cuda/cdp.cu
+EXTRA_DIST += $(MODULE_NAMES:%=tests/cuda/%.cu) tests/cuda/printing.out tests/cuda/rdc.cuh \
+	tests/cuda/rdc.cu tests/cuda/rdc_part.cu tests/cuda/statics.cu tests/cuda/statics_part.cu \
+	tests/cuda/nvrtc.cu tests/cuda/logs.cu tests/cuda/jitlto.cu tests/cuda/cdp.cu
 if HAVE_NVCC
 MODULE_BUILT = $(MODULE_NAMES:%=tests/cuda/nv/%_static) $(MODULE_NAMES:%=tests/cuda/nv/%_shared) \
-	tests/cuda/nv/rdc_static tests/cuda/nv/rdc_shared tests/cuda/nv/rdc_lib_static tests/cuda/nv/rdc_part.o tests/cuda/nv/statics_static \
-	tests/cuda/nv/statics_shared tests/cuda/nv/logs_static tests/cuda/nv/cdp_static \
+	tests/cuda/nv/rdc_static tests/cuda/nv/rdc_shared tests/cuda/nv/rdc_lib_static \
+	tests/cuda/nv/rdc_part.o tests/cuda/nv/statics_static tests/cuda/nv/statics_shared \
+	tests/cuda/nv/logs_static tests/cuda/nv/cdp_static \
 	$(if $(call CUDA_HAS,nvrtc),tests/cuda/nv/nvrtc_static $(if $(call CUDA_HAS,nvJitLink),tests/cuda/nv/jitlto_static))
 endif
 # Some toolkits come without the compilers' libraries: then the programs that need them are neither
 # built nor run.
-CUDA_HAS = $(firstword $(wildcard $(foreach d,$(dir $(NVCC))../lib64 /usr/lib/x86_64-linux-gnu,$(d)/lib$(1).so)))
+CUDA_HAS = \
+	$(firstword $(wildcard $(foreach d,$(dir $(NVCC))../lib64 /usr/lib/x86_64-linux-gnu,$(d)/lib$(1).so)))
 check_DATA += $(MODULE_BUILT)
 CLEANFILES += $(MODULE_BUILT) $(MODULE_NAMES:%=tests/cuda/nv/%.o) tests/cuda/nv/rdc_part.a
 .SECONDARY: $(MODULE_NAMES:%=tests/cuda/nv/%.o)

@@ -1,9 +1,11 @@
 # Reference data of the papers' authors, recomputed.
 check_PROGRAMS += tests/reference/check
-tests_reference_check_SOURCES = tests/reference/check.h tests/reference/check.c tests/reference/kinds.def \
-	tests/reference/check_consolidation.c \
-	tests/reference/check_edl.h tests/reference/check_edl.c tests/reference/check_edl_means.c tests/reference/check_edl_sim.c
-tests_reference_check_SOURCES += tests/reference/check_rta.h tests/reference/check_rta.c tests/reference/check_rta_shares.c
+tests_reference_check_SOURCES = tests/reference/check.h tests/reference/check.c \
+	tests/reference/kinds.def tests/reference/check_consolidation.c \
+	tests/reference/check_edl.h tests/reference/check_edl.c tests/reference/check_edl_means.c \
+	tests/reference/check_edl_sim.c
+tests_reference_check_SOURCES += tests/reference/check_rta.h tests/reference/check_rta.c \
+	tests/reference/check_rta_shares.c
 tests_reference_check_SOURCES += tests/reference/check_traces.c
 tests_reference_check_SOURCES += tests/reference/check_sbeet.c tests/reference/check_sbeet_models.c
 tests_reference_check_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)

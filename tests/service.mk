@@ -27,8 +27,10 @@ EXTRA_DIST += tests/package.sh tests/boot.sh
 
 # What wattshare status prints.
 check_PROGRAMS += tests/unit/cli/test_status
-tests_unit_cli_test_status_SOURCES = tests/unit/cli/test_status.c cli/common/message.c cli/verbs/status_json.c cli/verbs/status_text.c cli/common/text.c
+tests_unit_cli_test_status_SOURCES = tests/unit/cli/test_status.c cli/common/message.c \
+	cli/verbs/status_json.c cli/verbs/status_text.c cli/common/text.c
 tests_unit_cli_test_status_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF_C_CFLAGS) $(ZMQ_CFLAGS)
-tests_unit_cli_test_status_LDADD = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) $(JSON_C_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
+tests_unit_cli_test_status_LDADD = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) \
+	$(JSON_C_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
 TESTS += tests/unit/cli/test_status
 EXTRA_DIST += tests/unit/cli/README.md tests/unit/cli/status.json tests/unit/cli/status.txt
