@@ -138,7 +138,9 @@ cluster_start() {
     cluster=$(mktemp -d /tmp/wattshare-cluster.XXXXXX)
     chmod 0755 "$cluster"
     mkdir "$cluster/etc" "$cluster/munge" "$cluster/state" "$cluster/spool" "$cluster/run" "$cluster/log" "$cluster/dev"
-    cluster_port=${cluster_port:-$((20000 + $$ % 20000))}
+    # Clusters that are started at the same time have process ids that are close to each other. So
+    # each id has ports of its own, below those that Linux gives to connections.
+    cluster_port=${cluster_port:-$((10000 + $$ % 1000 * 20))}
     SLURM_CONF=$cluster/etc/slurm.conf
     export SLURM_CONF
     cat >"$cluster/etc/wattshared.conf"
