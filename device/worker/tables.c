@@ -222,9 +222,14 @@ static void map_gone(struct ws_proxy *p, struct ws_proxy_post *post)
     if (m)
         HASH_DEL(p->maps, m);
     pthread_mutex_unlock(&p->tables_lock);
-    if (!m)
-        return;
-    ws_proxy_tell_now(p, ws_wire_head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0), &m->is);
+    if (m && !ws_proxy_calls_begin(p)) {
+        /* A worker that has ended keeps nothing. */
+        (void)!ws_proxy_call_now(p,
+                                 ws_wire_head_of(m->host ? WS_WIRE_HOST_UNMAP : WS_WIRE_UNMAP, 0),
+                                 WS_PART(m->is), WS_PART_NONE, -1);
+        ws_wire_done_with(p->answer);
+        ws_proxy_calls_end(p);
+    }
     free(m);
 }
 

@@ -20,6 +20,9 @@ struct answer {
     uint64_t *more; /* n_more numbers behind it; allocated */
     uint32_t n_more;
     int fd; /* goes with it; -1: none */
+    /* Memory that is unmapped stays until the answer is sent: the driver may wait for the GPU. */
+    struct ws_space *space; /* NULL: none was unmapped */
+    unsigned epoch;
 };
 
 /* ---- memory ---- */
@@ -120,7 +123,11 @@ static int64_t on_unmap(struct ws_wire_message *m, const void *body, struct answ
 {
     const struct ws_wire_map *q = body;
     struct worker_object o;
-    if (worker_known(&worker.spaces, q->space, &o) && ws_space_unmap(o.space, q->va))
+    if (!worker_known(&worker.spaces, q->space, &o))
+        return 0;
+    ret->space = o.space;
+    ret->epoch = ws_space_enter(o.space);
+    if (ws_space_unmap(o.space, q->va))
         ws_log(WS_WARN, "worker: nothing is mapped at 0x%llx", (unsigned long long)q->va);
     return 0;
 }
@@ -253,8 +260,19 @@ static handler *const handlers[_WS_WIRE_TYPES] = {
 
 static bool changes_memory(uint32_t type)
 {
-    return type == WS_WIRE_MEMORY_NEW || type == WS_WIRE_MEMORY_FREE || type == WS_WIRE_MAP ||
-           type == WS_WIRE_UNMAP;
+    return type == WS_WIRE_MEMORY_NEW || type == WS_WIRE_MEMORY_FREE || type == WS_WIRE_MAP;
+}
+
+/* Return: whether the daemon is still there. */
+static bool answer(struct ws_wire_head head, struct answer *a)
+{
+    struct ws_wire_part body = {&a->body, ws_wire_rows[head.type].back_bytes},
+                        more = {a->more, a->n_more * sizeof(*a->more)};
+    int r = ws_wire_send(WS_WIRE_FD_CALLS, head, body, more, a->fd, 0);
+    free(a->more);
+    if (a->fd >= 0)
+        close(a->fd);
+    return !r;
 }
 
 /* The daemon promises memory by what is free, so that is known before the answer is. Return:
@@ -272,15 +290,12 @@ static bool serve(struct ws_wire_message *m)
     head.value = handlers[type](m, m->body, &a);
     if (changes_memory(type))
         worker_write_free();
-    if (!ws_wire_rows[type].answered)
-        return true;
-    struct ws_wire_part body = {&a.body, ws_wire_rows[type].back_bytes},
-                        more = {a.more, a.n_more * sizeof(*a.more)};
-    int r = ws_wire_send(WS_WIRE_FD_CALLS, head, body, more, a.fd, 0);
-    free(a.more);
-    if (a.fd >= 0)
-        close(a.fd);
-    return !r;
+    bool sent = !ws_wire_rows[type].answered || answer(head, &a);
+    if (a.space) {
+        ws_space_leave(a.space, a.epoch);
+        worker_write_free();
+    }
+    return sent;
 }
 
 void *worker_calls_main(void *arg)
