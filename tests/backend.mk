@@ -68,6 +68,11 @@ tests_unit_backend_test_messages_SOURCES = tests/unit/backend/test_messages.c
 tests_unit_backend_test_messages_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_messages
 
+check_PROGRAMS += tests/unit/backend/test_decode
+tests_unit_backend_test_decode_SOURCES = tests/unit/backend/test_decode.c
+tests_unit_backend_test_decode_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_decode
+
 check_PROGRAMS += tests/unit/backend/test_zmtp
 tests_unit_backend_test_zmtp_SOURCES = tests/unit/backend/test_zmtp.c tests/lib/curve_client.h \
 	tests/lib/curve_client.c

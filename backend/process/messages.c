@@ -91,7 +91,9 @@ static bool begin(struct ws_server *s, struct handling *h)
             ws_peer_refuse(s, msg->peer, "message too large");
         return false;
     }
-    if (!msg->n_frames || !ws_decode_message(msg->frames[0].data, msg->frames[0].n, m)) {
+    uint32_t max_commands = c ? c->limits.max_commands : s->config->limits.max_commands;
+    if (!msg->n_frames ||
+        !ws_decode_message(msg->frames[0].data, msg->frames[0].n, max_commands, m)) {
         if (c)
             ws_client_drop(c, WS__ERROR__MALFORMED, "a message that can't be read");
         else

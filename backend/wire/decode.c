@@ -15,6 +15,10 @@ enum {
 };
 enum { MSG_POLICY = 82, MSG_EXPLAIN = 83, MSG_STEP = 190 };
 enum { COMMAND_LAUNCH = 1, COMMAND_MODULE_IMAGE = 9 };
+/* Each field takes time, and with protobuf-c memory, even if nobody knows it. So a message, or a
+ * command with all that is in it, may have so many of them. Elements of lists are counted apart. */
+enum { MANY_FIELDS = 64, MANY_ELEMENTS = 65536, PACKED_BYTES = 1 << 20 };
+enum { SMALL_BYTES = 1024 }; /* does not hold enough fields to be worth a look */
 
 struct wire {
     const uint8_t *p, *end;
@@ -67,12 +71,51 @@ static inline bool next(struct wire *w, struct field *f)
     }
 }
 
-bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret)
+static void take_field(const struct field *f, struct ws_client_message *ret)
+{
+    switch (f->number) {
+    case MSG_HELLO:
+        ret->hello = f->bytes;
+        ret->has_hello = true;
+        break;
+    case MSG_FIRST_SEQ:
+        ret->first_seq = f->value;
+        break;
+    case MSG_STATUS:
+        ret->has_status = true;
+        break;
+    case MSG_POLICY:
+        ret->policy = f->bytes;
+        ret->has_policy = true;
+        break;
+    case MSG_EXPLAIN:
+        ret->explain = f->bytes;
+        ret->has_explain = true;
+        break;
+    case MSG_TRACE:
+        ret->trace = f->bytes;
+        ret->has_trace = true;
+        break;
+    case MSG_STEP:
+        ret->step = f->bytes;
+        ret->has_step = true;
+        break;
+    case MSG_GOODBYE:
+        ret->goodbye = f->value;
+        break;
+    default:
+        break;
+    }
+}
+
+bool ws_decode_message(const void *data, size_t n, uint32_t max_commands,
+                       struct ws_client_message *ret)
 {
     struct wire w = {data, (const uint8_t *)data + n};
     struct field f;
+    unsigned n_other = 0;
     *ret = (struct ws_client_message){.all = {data, n}};
-    while (w.p < w.end) {
+    while (w.p < w.end && ret->n_commands <= max_commands) {
         if (!next(&w, &f))
             return false;
         bool is_bytes = f.number == MSG_HELLO || f.number == MSG_COMMANDS ||
@@ -81,30 +124,12 @@ bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret
         bool is_varint = f.number == MSG_FIRST_SEQ || f.number == MSG_GOODBYE;
         if ((is_bytes && f.type != BYTES) || (is_varint && f.type != VARINT))
             return false;
-        if (f.number == MSG_HELLO) {
-            ret->hello = f.bytes;
-            ret->has_hello = true;
-        } else if (f.number == MSG_FIRST_SEQ) {
-            ret->first_seq = f.value;
-        } else if (f.number == MSG_COMMANDS) {
+        if (f.number == MSG_COMMANDS)
             ret->n_commands++;
-        } else if (f.number == MSG_STATUS) {
-            ret->has_status = true;
-        } else if (f.number == MSG_POLICY) {
-            ret->policy = f.bytes;
-            ret->has_policy = true;
-        } else if (f.number == MSG_EXPLAIN) {
-            ret->explain = f.bytes;
-            ret->has_explain = true;
-        } else if (f.number == MSG_TRACE) {
-            ret->trace = f.bytes;
-            ret->has_trace = true;
-        } else if (f.number == MSG_STEP) {
-            ret->step = f.bytes;
-            ret->has_step = true;
-        } else if (f.number == MSG_GOODBYE) {
-            ret->goodbye = f.value;
-        }
+        else if (++n_other > MANY_FIELDS)
+            return false;
+        else
+            take_field(&f, ret);
     }
     return true;
 }
@@ -138,11 +163,12 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
 {
     struct wire w;
     struct field f;
+    unsigned n = 0;
     if (!open_command(command, COMMAND_LAUNCH, &w))
         return false;
     *l = (Ws__Launch)WS__LAUNCH__INIT;
     while (w.p < w.end) {
-        if (!next(&w, &f) ||
+        if (!next(&w, &f) || ++n > MANY_FIELDS ||
             (f.number == 11 ? f.type != BYTES : f.number <= 10 && f.type != VARINT))
             return false;
         switch (f.number) {
@@ -190,11 +216,12 @@ bool ws_decode_image(struct ws_bytes command, Ws__ModuleImage *m)
 {
     struct wire w;
     struct field f;
+    unsigned n = 0;
     if (!open_command(command, COMMAND_MODULE_IMAGE, &w))
         return false;
     *m = (Ws__ModuleImage)WS__MODULE_IMAGE__INIT;
     while (w.p < w.end) {
-        if (!next(&w, &f) ||
+        if (!next(&w, &f) || ++n > MANY_FIELDS ||
             (f.number == 1 || f.number == 4 ? f.type != BYTES : f.number <= 3 && f.type != VARINT))
             return false;
         ProtobufCBinaryData bytes = {f.bytes.n, (uint8_t *)f.bytes.p};
@@ -219,38 +246,73 @@ static void arena_free(void *arena, void *p)
 {
 }
 
-Ws__Command *ws_decode_command(struct ws_bytes b, struct ws_arena *arena)
+/* ---- what protobuf-c reads ---- */
+
+struct counts {
+    uint32_t n_single, n_elements;
+    uint64_t packed_bytes;
+};
+
+static bool count_field(struct counts *n, const ProtobufCFieldDescriptor *as, const struct field *f)
+{
+    if (!as || as->label != PROTOBUF_C_LABEL_REPEATED)
+        return ++n->n_single <= MANY_FIELDS;
+    bool packed = as->flags & PROTOBUF_C_FIELD_FLAG_PACKED && f->type == BYTES;
+    n->packed_bytes += packed ? f->bytes.n : 0;
+    return ++n->n_elements <= MANY_ELEMENTS && n->packed_bytes <= PACKED_BYTES;
+}
+
+/* Whether @b, a message of the kind @d, has few enough fields, and so have the messages in it. */
+static bool is_bounded(const ProtobufCMessageDescriptor *d, struct ws_bytes b, struct counts *n)
+{
+    struct wire w = {b.p, b.p + b.n};
+    struct field f;
+    while (w.p < w.end) {
+        if (!next(&w, &f))
+            return false;
+        const ProtobufCFieldDescriptor *as = protobuf_c_message_descriptor_get_field(d, f.number);
+        if (!count_field(n, as, &f) || (as && as->type == PROTOBUF_C_TYPE_MESSAGE &&
+                                        f.type == BYTES && !is_bounded(as->descriptor, f.bytes, n)))
+            return false;
+    }
+    return true;
+}
+
+static void *unpack(const ProtobufCMessageDescriptor *d, struct ws_bytes b, struct ws_arena *arena)
 {
     ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__command__unpack(&a, b.n, b.p);
+    struct counts n = {0};
+    if (b.n > SMALL_BYTES && !is_bounded(d, b, &n))
+        return NULL;
+    return protobuf_c_message_unpack(d, &a, b.n, b.p);
+}
+
+Ws__Command *ws_decode_command(struct ws_bytes b, struct ws_arena *arena)
+{
+    return unpack(&ws__command__descriptor, b, arena);
 }
 
 Ws__Hello *ws_decode_hello(struct ws_bytes b, struct ws_arena *arena)
 {
-    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__hello__unpack(&a, b.n, b.p);
+    return unpack(&ws__hello__descriptor, b, arena);
 }
 
 Ws__PolicyRequest *ws_decode_policy(struct ws_bytes b, struct ws_arena *arena)
 {
-    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__policy_request__unpack(&a, b.n, b.p);
+    return unpack(&ws__policy_request__descriptor, b, arena);
 }
 
 Ws__ExplainRequest *ws_decode_explain(struct ws_bytes b, struct ws_arena *arena)
 {
-    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__explain_request__unpack(&a, b.n, b.p);
+    return unpack(&ws__explain_request__descriptor, b, arena);
 }
 
 Ws__TraceRequest *ws_decode_trace(struct ws_bytes b, struct ws_arena *arena)
 {
-    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__trace_request__unpack(&a, b.n, b.p);
+    return unpack(&ws__trace_request__descriptor, b, arena);
 }
 
 Ws__StepRequest *ws_decode_step(struct ws_bytes b, struct ws_arena *arena)
 {
-    ProtobufCAllocator a = {arena_alloc, arena_free, arena};
-    return ws__step_request__unpack(&a, b.n, b.p);
+    return unpack(&ws__step_request__descriptor, b, arena);
 }

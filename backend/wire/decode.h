@@ -22,15 +22,19 @@ struct ws_client_message { /* all point into the message */
     uint32_t n_commands;
 };
 
-/* Checks the frame of the message (not yet what is inside). Return: false: not a ClientMessage. */
-bool ws_decode_message(const void *data, size_t n, struct ws_client_message *ret);
+/* Checks the frame of the message (not yet what is inside). It stops at the first command after
+ * @max_commands: then ret->n_commands is larger. Return: false: not a ClientMessage, or one with
+ * more fields beside its commands than any has. */
+bool ws_decode_message(const void *data, size_t n, uint32_t max_commands,
+                       struct ws_client_message *ret);
 /* The next command at or after *pos (0 at first). Return: false when there is none. */
 bool ws_decode_next(const struct ws_client_message *m, size_t *pos, struct ws_bytes *ret);
 /* True if the command is a launch, now in *ret, whose params point into the message. */
 bool ws_decode_launch(struct ws_bytes command, Ws__Launch *ret);
 /* The same for a piece of an image. */
 bool ws_decode_image(struct ws_bytes command, Ws__ModuleImage *ret);
-/* Any other: NULL if it can't be read. Lives in the arena. */
+/* Any other: NULL if it can't be read, or has so many fields that reading them would hold up
+ * others. Lives in the arena. */
 Ws__Command *ws_decode_command(struct ws_bytes command, struct ws_arena *arena);
 Ws__PolicyRequest *ws_decode_policy(struct ws_bytes request, struct ws_arena *arena);
 Ws__ExplainRequest *ws_decode_explain(struct ws_bytes request, struct ws_arena *arena);

@@ -132,6 +132,43 @@ static const char *queries(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Writes the head of a field of @n bytes. Return: its length. */
+static size_t put_head(uint8_t *to, unsigned number, size_t n)
+{
+    size_t k = 0;
+    to[k++] = (uint8_t)(number << 3 | 2);
+    for (; n >= 0x80; n >>= 7)
+        to[k++] = (uint8_t)(n | 0x80);
+    to[k++] = (uint8_t)n;
+    return k;
+}
+
+/* Messages full of fields that nobody knows: by themselves, in a hello, a command or a launch. */
+static const char *fields(const struct target *t, unsigned copy)
+{
+    enum { HELLO = 1, COMMANDS = 3, LAUNCH = 1, HEAD = 16, N = 1300000 };
+    static const uint8_t unknown[] = {0x80, 0x7d, 0};
+    uint8_t *text = malloc(HEAD + N * sizeof(unknown)), *all = text + HEAD;
+    struct raw r;
+    for (size_t i = 0; text && i < N; i++)
+        memcpy(all + i * sizeof(unknown), unknown, sizeof(unknown));
+    for (unsigned i = copy; text && attack_goes_on(t) && attack_open(&r, t); i++) {
+        const unsigned numbers[][2] = {{0}, {HELLO}, {COMMANDS}, {LAUNCH, COMMANDS}};
+        uint8_t *from = all;
+        size_t n = N * sizeof(unknown);
+        for (unsigned k = 0; k < 2 && numbers[i % 4][k]; k++) {
+            uint8_t head[8];
+            size_t n_head = put_head(head, numbers[i % 4][k], n);
+            memcpy(from -= n_head, head, n_head);
+            n += n_head;
+        }
+        raw_frame(r.fd, from, n, false);
+        raw_wait(&r, 1, NULL); /* it is closed */
+        raw_close(&r);
+    }
+    return NULL;
+}
+
 /* ---- images that lie ---- */
 
 struct fatbin_header {
@@ -257,6 +294,7 @@ const struct attack attacks_message[] = {
     {"7", "traces", "asks for the trace all the time", traces, .copies = 2},
     {"7", "statuses", "asks for the status all the time", statuses, .copies = 2},
     {"7", "queries", "messages of 4,000 questions each", queries, .copies = 2},
+    {"7", "fields", "messages of 1,300,000 fields that nobody knows", fields, .copies = 2},
     {"+", "lies", "images that lie about their sizes", lies, .copies = 2},
     {"+", "stop-message", "SIGSTOP in the middle of a message", stop_in_message, .copies = 4},
     {"+", "stop-ring", "SIGSTOP in the middle of a message of the ring", stop_in_ring, .copies = 4},

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ws_client_message m;
     struct ws_arena arena = WS_ARENA_NULL;
-    if (!ws_decode_message(data, size, &m))
+    if (!ws_decode_message(data, size, UINT32_MAX, &m))
         return 0;
     arena.limit_bytes = 64 << 20;
     commands(&m, &arena);
