@@ -45,6 +45,9 @@ const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N] = {
                              "max_objects"},
     [WS_RESOURCE_ADDRESS_BYTES] = {"address_bytes", "bytes of device addresses",
                                    "max_address_bytes"},
+    [WS_RESOURCE_HOST_ADDRESS_BYTES] = {"host_address_bytes",
+                                        "bytes of addresses for pinned memory",
+                                        "max_host_address_bytes"},
     [WS_RESOURCE_DEVICE_BYTES] = {"device_bytes", "bytes of device memory", NULL},
 };
 

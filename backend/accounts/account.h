@@ -30,17 +30,18 @@ struct ws_account;
 struct ws_accounts;
 
 enum ws_resource {
-    WS_RESOURCE_CLIENTS,       /* that have said hello */
-    WS_RESOURCE_CONNECTIONS,   /* of every kind, before and after the hello */
-    WS_RESOURCE_DESCRIPTORS,   /* of the daemon's process, without those of connections */
-    WS_RESOURCE_MAPPINGS,      /* of the daemon's process */
-    WS_RESOURCE_HOST_BYTES,    /* memory that clients and the daemon share */
-    WS_RESOURCE_QUEUED_BYTES,  /* messages, answers and data that wait in the daemon */
-    WS_RESOURCE_MODULE_BYTES,  /* images: unfinished uploads, and those of loaded modules */
-    WS_RESOURCE_COMPILE_BYTES, /* memory of compiling, while it lasts */
-    WS_RESOURCE_OBJECTS,       /* streams, events, allocations and other small things */
-    WS_RESOURCE_ADDRESS_BYTES, /* device addresses, with memory there or without */
-    WS_RESOURCE_DEVICE_BYTES,  /* memory of the GPUs */
+    WS_RESOURCE_CLIENTS,            /* that have said hello */
+    WS_RESOURCE_CONNECTIONS,        /* of every kind, before and after the hello */
+    WS_RESOURCE_DESCRIPTORS,        /* of the daemon's process, without those of connections */
+    WS_RESOURCE_MAPPINGS,           /* of the daemon's process */
+    WS_RESOURCE_HOST_BYTES,         /* memory that clients and the daemon share */
+    WS_RESOURCE_QUEUED_BYTES,       /* messages, answers and data that wait in the daemon */
+    WS_RESOURCE_MODULE_BYTES,       /* images: unfinished uploads, and those of loaded modules */
+    WS_RESOURCE_COMPILE_BYTES,      /* memory of compiling, while it lasts */
+    WS_RESOURCE_OBJECTS,            /* streams, events, allocations and other small things */
+    WS_RESOURCE_ADDRESS_BYTES,      /* device addresses, with memory there or without */
+    WS_RESOURCE_HOST_ADDRESS_BYTES, /* the same for pinned memory, where the daemon chooses */
+    WS_RESOURCE_DEVICE_BYTES,       /* memory of the GPUs */
     _WS_RESOURCE_N
 };
 /* Time is not held and not refused: it is counted, so that queues can be fair by it. */

@@ -40,22 +40,37 @@ static Ws__Error check(struct ws_client *c, const struct ws_handoff_request *q)
     return WS__ERROR__OK;
 }
 
-/* A segment is a mapping, a descriptor until the client has it, and as many bytes as its pages
- * have. */
+/* Whether what one client has at an address keeps another from having something there. */
+static bool shares_addresses(const struct ws_client *c)
+{
+    for (uint32_t i = 0; i < c->n_contexts; i++)
+        if (c->contexts[i].gpu->device->ops->map)
+            return true;
+    return false;
+}
+
+/* A real GPU maps pinned memory once more, where its client sees it. */
+static uint64_t n_mappings(const struct ws_client *c)
+{
+    return shares_addresses(c) ? 2 : 1;
+}
+
+/* A segment is one mapping or two, a descriptor until the client has it, and as many bytes as its
+ * pages have. */
 static Ws__Error segment_charge(struct ws_client *c, uint64_t map_bytes)
 {
-    Ws__Error e = ws_client_charge(c, WS_RESOURCE_MAPPINGS, 1);
+    Ws__Error e = ws_client_charge(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     if (e)
         return e;
     e = ws_client_charge(c, WS_RESOURCE_HOST_BYTES, map_bytes);
     if (e)
-        ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+        ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     return e;
 }
 
 static void segment_release(struct ws_client *c, uint64_t map_bytes)
 {
-    ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     ws_client_release(c, WS_RESOURCE_HOST_BYTES, map_bytes);
 }
 
@@ -141,7 +156,7 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
     c->stats.segment_bytes -= g->bytes;
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
-    ws_client_release(c, WS_RESOURCE_MAPPINGS, 1);
+    ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     ws_discard(&c->server->discards, unmap, g->map, g->map_bytes,
                &(struct ws_discard_charge){c->who.account, WS_RESOURCE_HOST_BYTES, g->map_bytes});
     if (g->fd >= 0)
@@ -155,6 +170,29 @@ static void maybe_free(struct ws_segment *g, struct ws_client *c)
         segment_free(g, c);
 }
 
+/* Takes addresses of the daemon's for @g on its client's account: some if *io_at is 0, else those
+ * that begin there, where others could be given them. */
+static int take_addresses(struct ws_client *c, struct ws_segment *g, uint64_t *io_at)
+{
+    struct ws_va *v = &c->memory.host_va;
+    uint64_t at = *io_at;
+    if (!at) {
+        bool none = ws_va_alloc_at(v, g->map_bytes, PAGE_BYTES, io_at);
+        g->taken_bytes = none ? 0 : g->map_bytes + WS_VA_GAP_BYTES;
+        return none ? -ENOMEM : 0;
+    }
+    if (at >= WS_HOST_VA_LAST || at + g->map_bytes <= WS_HOST_VA_FIRST || !shares_addresses(c))
+        return 0;
+    return ws_va_alloc_fixed(v, at, g->map_bytes, &g->taken_bytes) ? -EEXIST : 0;
+}
+
+static void give_addresses(struct ws_client *c, struct ws_segment *g, uint64_t at)
+{
+    if (g->taken_bytes)
+        ws_va_give(&c->memory.host_va, at, g->taken_bytes);
+    g->taken_bytes = 0;
+}
+
 /* The addresses that programs choose may be those of others: the same in each child of a fork. */
 Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address)
 {
@@ -164,21 +202,19 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_add
         return WS__ERROR__INVALID_HANDLE;
     if (g->kind == WS_HANDOFF_STAGING || g->mapped_at)
         return WS__ERROR__INVALID_VALUE;
-    bool gives = !at;
-    if (gives && ws_va_alloc_at(&c->memory.host_va, g->map_bytes, PAGE_BYTES, &at))
-        return WS__ERROR__OUT_OF_MEMORY;
+    int r = take_addresses(c, g, &at);
     uint64_t last = at + g->bytes - 1;
-    int r = -EINVAL;
-    if (last >= at && (at >= WS_VA_LAST || last < WS_VA_FIRST))
+    if (!r && (last < at || (at < WS_VA_LAST && last >= WS_VA_FIRST)))
+        r = -EINVAL;
+    if (!r)
         r = ws_space_map_host(c->memory.space, at, g->bytes, g->data);
-    if (r && gives)
-        ws_va_free(&c->memory.host_va, at, g->map_bytes);
-    if (r)
+    if (r) {
+        give_addresses(c, g, at);
         return r == -ENOMEM   ? WS__ERROR__OUT_OF_MEMORY
                : r == -EEXIST ? WS__ERROR__NOT_SUPPORTED
                               : WS__ERROR__INVALID_VALUE;
+    }
     *io_address = g->mapped_at = at;
-    g->is_given = gives;
     return WS__ERROR__OK;
 }
 
@@ -187,8 +223,7 @@ static void host_unmap(struct ws_segment *g, struct ws_client *c)
     int r = ws_space_unmap(c->memory.space, g->mapped_at);
     if (r)
         ws_log(WS_ERROR, "segment: unmap failed client=%u segment=%u r=%d", c->id, g->id, r);
-    if (g->is_given)
-        ws_va_free(&c->memory.host_va, g->mapped_at, g->map_bytes);
+    give_addresses(c, g, g->mapped_at);
     g->mapped_at = 0;
 }
 

@@ -14,11 +14,11 @@ struct ws_segment {
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;
-    uint64_t mapped_at; /* PINNED: the client's address; 0: not mapped */
-    bool is_given;      /* mapped_at is of the client's host_va */
-    uint32_t n_copies;  /* under way */
-    bool unmapping;     /* a HostUnmap is under way */
-    bool released;      /* the client has freed it; goes when the last use ends */
+    uint64_t mapped_at;   /* PINNED: the client's address; 0: not mapped */
+    uint64_t taken_bytes; /* of the client's host_va, from mapped_at on */
+    uint32_t n_copies;    /* under way */
+    bool unmapping;       /* a HostUnmap is under way */
+    bool released;        /* the client has freed it; goes when the last use ends */
     UT_hash_handle hh;
 };
 

@@ -31,6 +31,8 @@ int ws_users_open(struct ws_server *s)
     for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
         s->system_pool[r] = ws_accounts_system_pool(r);
     s->system_pool[WS_RESOURCE_ADDRESS_BYTES] = s->memory.va_pool.n * WS_VA_GRANULE_BYTES;
+    s->system_pool[WS_RESOURCE_HOST_ADDRESS_BYTES] =
+        s->memory.host_va_pool.n * WS_HOST_VA_GRANULE_BYTES;
     return ws_accounts_new(&s->accounts, &(struct ws_accounts_ops){s, pool, user_limit});
 }
 

@@ -11,10 +11,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-int ws_va_pool_init(struct ws_va_pool *p, uint64_t first, uint64_t last, uint64_t granule)
+int ws_va_pool_init(struct ws_va_pool *p, uint64_t first, uint64_t last, uint64_t granule,
+                    enum ws_resource resource)
 {
-    *p = (struct ws_va_pool){
-        .first = first, .granule = granule, .n = (uint32_t)((last - first) / granule)};
+    *p = (struct ws_va_pool){.first = first,
+                             .granule = granule,
+                             .n = (uint32_t)((last - first) / granule),
+                             .resource = resource};
     p->taken = ws_alloc_array(p->n, 1);
     return p->taken ? 0 : ws_raise(-ENOMEM);
 }
@@ -41,7 +44,7 @@ static uint32_t pool_search(const struct ws_va_pool *p, uint32_t from, uint32_t 
 static bool pool_mark(const struct ws_va *v, uint32_t at, uint32_t want)
 {
     struct ws_va_pool *p = v->pool;
-    if (v->client && ws_client_charge(v->client, WS_RESOURCE_ADDRESS_BYTES, want * p->granule))
+    if (v->client && ws_client_charge(v->client, p->resource, want * p->granule))
         return false;
     memset(p->taken + at, 1, want);
     return true;
@@ -64,7 +67,7 @@ static void pool_give(const struct ws_va *v, const struct ws_va_extent *e)
 {
     struct ws_va_pool *p = v->pool;
     if (v->client)
-        ws_client_release(v->client, WS_RESOURCE_ADDRESS_BYTES, e->bytes);
+        ws_client_release(v->client, p->resource, e->bytes);
     memset(p->taken + (e->va - p->first) / p->granule, 0, e->bytes / p->granule);
 }
 
@@ -240,14 +243,16 @@ static int grow_at(struct ws_va *v, uint32_t first, uint32_t n)
 
 int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes, uint64_t *ret_taken)
 {
-    if (!bytes || (va | bytes) % WS_VA_ALIGN_BYTES || va < WS_VA_FIRST || va >= WS_VA_LAST ||
-        bytes > WS_VA_LAST - va)
+    const struct ws_va_pool *p = v->pool;
+    uint64_t end = p->first + p->n * p->granule;
+    if (!bytes || (va | bytes) % WS_VA_ALIGN_BYTES || va < p->first || va >= end ||
+        bytes > end - va)
         return -EINVAL;
-    uint32_t first = (uint32_t)((va - WS_VA_FIRST) / WS_VA_GRANULE_BYTES);
-    uint32_t last = (uint32_t)((va + bytes - 1 - WS_VA_FIRST) / WS_VA_GRANULE_BYTES);
+    uint32_t first = (uint32_t)((va - p->first) / p->granule);
+    uint32_t last = (uint32_t)((va + bytes - 1 - p->first) / p->granule);
     uint32_t n = last - first + 1;
-    if (pool_search(v->pool, first, last + 1, n) == first &&
-        run_bytes(v) + n * WS_VA_GRANULE_BYTES <= WS_VA_FIXED_MAX_BYTES) {
+    if (pool_search(p, first, last + 1, n) == first &&
+        run_bytes(v) + n * p->granule <= WS_VA_FIXED_MAX_BYTES) {
         int r = grow_at(v, first, n);
         if (r)
             return ws_forward(r);
@@ -256,7 +261,7 @@ int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes, uint64_t *re
     if (!i || va - v->free[i - 1].va > v->free[i - 1].bytes)
         return -ENOMEM;
     uint64_t skip = va - v->free[i - 1].va, room = v->free[i - 1].bytes - skip;
-    bool to_the_end = room == bytes && va + bytes == WS_VA_FIRST + (last + 1) * WS_VA_GRANULE_BYTES;
+    bool to_the_end = room == bytes && va + bytes == p->first + (last + 1) * p->granule;
     *ret_taken = to_the_end ? bytes : bytes + WS_VA_GAP_BYTES;
     return room >= *ret_taken && cut(v, i - 1, skip, *ret_taken) ? 0 : -ENOMEM;
 }

@@ -6,6 +6,7 @@
 #define WS_BACKEND_CLIENT_VA_H
 
 #include <stdbool.h>
+#include "backend/accounts/account.h"
 #include "base/macros.h"
 
 /* Of device addresses, and of addresses of pinned host memory, of which a client needs less. */
@@ -27,10 +28,11 @@ struct ws_va_pool {
     uint64_t first, granule;
     uint8_t *taken; /* [n] */
     uint32_t n, hint;
+    enum ws_resource resource; /* that granules are charged as */
 };
 /* Deals out [@first, @last) in granules of @granule bytes. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_va_pool_init(struct ws_va_pool *p, uint64_t first, uint64_t last,
-                                  uint64_t granule);
+                                  uint64_t granule, enum ws_resource resource);
 void ws_va_pool_deinit(struct ws_va_pool *p);
 
 struct ws_va_extent {

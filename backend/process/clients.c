@@ -145,8 +145,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->modules.making);
     ws_output_init(&c->output);
     ws_va_init(&c->memory.va, &s->memory.va_pool, c);
-    /* Bounded by what the account may have of pinned memory. */
-    ws_va_init(&c->memory.host_va, &s->memory.host_va_pool, NULL);
+    ws_va_init(&c->memory.host_va, &s->memory.host_va_pool, c);
     c->contexts = ws_alloc_array(n, sizeof(*c->contexts));
     bool ok = c->contexts && !ws_space_new(&c->memory.space) &&
               getrandom(c->wire.token, sizeof(c->wire.token), 0) == sizeof(c->wire.token);

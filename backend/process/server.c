@@ -134,10 +134,11 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     s->commands.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int r = s->commands.wake_fd < 0
                 ? -errno
-                : ws_va_pool_init(&s->memory.va_pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES);
+                : ws_va_pool_init(&s->memory.va_pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES,
+                                  WS_RESOURCE_ADDRESS_BYTES);
     if (!r)
         r = ws_va_pool_init(&s->memory.host_va_pool, WS_HOST_VA_FIRST, WS_HOST_VA_LAST,
-                            WS_HOST_VA_GRANULE_BYTES);
+                            WS_HOST_VA_GRANULE_BYTES, WS_RESOURCE_HOST_ADDRESS_BYTES);
     if (!r)
         r = ws_users_open(s);
     if (!r)

@@ -29,6 +29,45 @@ static const char *segments(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Pins @bytes where the daemon chooses. Return: Ws__Error, or -1. */
+static int pin(struct raw *r, uint64_t bytes, uint32_t *io_segment, uint64_t *ret_address)
+{
+    Ws__HostMap map = WS__HOST_MAP__INIT;
+    int fd = -1, e = raw_side(r, WS_HANDOFF_PINNED, bytes, &fd);
+    if (fd >= 0)
+        close(fd);
+    if (e)
+        return e;
+    map.segment = ++*io_segment;
+    return raw_call(r, WS__COMMAND__C_HOST_MAP, &map, ret_address);
+}
+
+/* A page in the middle of each GiB of addresses for pinned memory: behind something that goes again
+ * and is larger each time, so that it never fits where it was. */
+static const char *pinned_addresses(const struct target *t, unsigned copy)
+{
+    enum { PAGE = 4096, MIDDLE = 520 << 20 };
+    const uint64_t all = WS_HOST_VA_LAST - WS_HOST_VA_FIRST, gib = UINT64_C(1) << 30;
+    uint64_t n = 0, last = 0, at;
+    uint32_t segment = 0;
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t) || raw_open_side(&r, t->side))
+        return NULL;
+    while (attack_goes_on(t) && !pin(&r, MIDDLE + n * PAGE, &segment, &at)) {
+        uint64_t large = segment;
+        if (pin(&r, PAGE, &segment, &at))
+            break;
+        n += at / gib != last;
+        last = at / gib;
+        raw_put(&r, WS__COMMAND__C_HOST_UNMAP, &large);
+        raw_send(&r);
+    }
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return n * gib > all / 2 + gib ? "more than half of the addresses for pinned memory" : NULL;
+}
+
 /* Uploads of 1 GiB each that never end. */
 static const char *uploads(const struct target *t, unsigned copy)
 {
@@ -231,6 +270,8 @@ static const char *look(const struct target *t, unsigned copy)
 
 const struct attack attacks_share[] = {
     {"10", "segments", "65,000 segments of one byte", segments, .ms = 4000, .max_mib = 1024},
+    {"10", "pinned-addresses", "all addresses for pinned memory", pinned_addresses, .ms = 6000,
+     .max_mib = 1024},
     {"10", "uploads", "uploads of 1 GiB that never end", uploads, .copies = 2, .ms = 4000,
      .max_mib = 2560},
     {"10", "seats", "all seats for one user", seats, .copies = 2},

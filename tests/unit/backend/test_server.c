@@ -664,6 +664,61 @@ static void test_pinned_memory_is_given_its_address(void **state)
     assert_true(at[0] + BYTES <= at[1] || at[1] + BYTES <= at[0]);
 }
 
+static Ws__Error pin(struct ws_client *c, uint64_t bytes, uint64_t *io_at)
+{
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = bytes};
+    struct ws_segment *g;
+    assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
+    return ws_segment_host_map(c, g->id, io_at);
+}
+
+/* Nobody takes all addresses that the daemon has for pinned memory. */
+static void test_addresses_of_pinned_memory_are_shared(void **state)
+{
+    enum { BYTES = 600 << 20 };
+    const uint64_t G = WS_HOST_VA_GRANULE_BYTES;
+    struct wss *w = *state;
+    struct ws_accounts *a = w->server->accounts;
+    w->config.limits.pool[WS_RESOURCE_HOST_BYTES] = UINT64_C(1) << 40;
+    w->config.limits.pool[WS_RESOURCE_HOST_ADDRESS_BYTES] = 6 * G;
+    w->peers[1].uid = w->peers[0].uid + 1;
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 1, NULL);
+    uint64_t at[5] = {0};
+    for (int i = 0; i < 3; i++) /* half of them */
+        assert_int_equal(pin(client_of(w, 0), BYTES, &at[i]), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_ADDRESS_BYTES), 3 * G);
+    assert_int_equal(pin(client_of(w, 0), BYTES, &at[3]), WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(pin(client_of(w, 1), 4096, &at[4]), WS__ERROR__OK);
+    ws_server_disconnected(w->server, &w->peers[0].peer);
+    wss_turn(w);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_ADDRESS_BYTES), G);
+}
+
+/* Where clients share a GPU's addresses, none gets in the way of what others may be given. */
+static void test_addresses_for_others_cannot_be_named(void **state)
+{
+    const uint64_t G = WS_HOST_VA_GRANULE_BYTES;
+    struct wss *w = *state;
+    fakedev_set_far(&w->dev[0]);
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 1, NULL);
+    uint64_t given = 0, beside, named = WS_HOST_VA_FIRST + 9 * G, again = named,
+             behind = named + 4096;
+    assert_int_equal(pin(client_of(w, 0), 4096, &given), WS__ERROR__OK);
+    beside = given + (1 << 20);
+    assert_int_equal(pin(client_of(w, 1), 4096, &beside), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(pin(client_of(w, 1), 4096, &named), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(w->server->accounts, WS_RESOURCE_HOST_ADDRESS_BYTES), 2 * G);
+    assert_int_equal(pin(client_of(w, 0), 4096, &again), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(pin(client_of(w, 0), 4096, &behind), WS__ERROR__NOT_SUPPORTED);
+    /* What it has named is its own again once it has given it back. */
+    uint64_t id = client_of(w, 1)->segments.n_made;
+    wss_do(w, 1, WS__COMMAND__C_HOST_UNMAP, &id);
+    wss_turn(w);
+    assert_int_equal(pin(client_of(w, 1), 4096, &again), WS__ERROR__OK);
+}
+
 /* Memory that the client has already: taken only if it can't shrink under the daemon, and then it
  * is the same memory. */
 static void test_segments_of_the_clients_own(void **state)
@@ -808,6 +863,8 @@ int main(int argc, char **argv)
         T(test_staging_chunks),
         T(test_segment_requests_checked),
         T(test_pinned_memory_is_given_its_address),
+        T(test_addresses_of_pinned_memory_are_shared),
+        T(test_addresses_for_others_cannot_be_named),
         T(test_segments_of_the_clients_own),
         T(test_host_unmap_and_map_again),
         T(test_status_needs_no_hello_and_remembers),

@@ -22,7 +22,8 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     *state = f;
-    int r = ws_va_pool_init(&f->pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES);
+    int r = ws_va_pool_init(&f->pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES,
+                            WS_RESOURCE_ADDRESS_BYTES);
     ws_va_init(&f->a, &f->pool, NULL);
     ws_va_init(&f->b, &f->pool, NULL);
     return r;
@@ -172,7 +173,9 @@ static void test_mirror(void **state)
     struct ws_va_pool pool;
     struct ws_va v, twin;
     uint64_t at[4];
-    assert_int_equal(ws_va_pool_init(&pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES), 0);
+    assert_int_equal(ws_va_pool_init(&pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES,
+                                     WS_RESOURCE_ADDRESS_BYTES),
+                     0);
     ws_va_init(&v, &pool, NULL);
     for (int k = 0; k < 4; k++)
         assert_int_equal(ws_va_alloc(&v, k == 2 ? 2 * WS_VA_GRANULE_BYTES : 4096, &at[k]), 0);
