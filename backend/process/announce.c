@@ -4,7 +4,6 @@
  * plugin passes it on as it is. */
 #include "backend/process/announce.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,8 @@
 #include "backend/client/viewer.h"
 #include "backend/scheduling/recognise.h"
 #include "backend/wire/out.h"
+
+static const double most_ms = 1e12; /* some thirty years */
 
 struct outcome {
     Ws__StepReply *reply;
@@ -62,8 +63,8 @@ static bool wishes_are_right(const struct ws_server *s, const Ws__StepRequest *q
                q->priority, (long long)most);
         return false;
     }
-    if (!isfinite(q->period_ms) || !isfinite(q->deadline_ms) || q->period_ms < 0 ||
-        q->deadline_ms < 0) {
+    if (!(q->period_ms >= 0 && q->period_ms <= most_ms && q->deadline_ms >= 0 &&
+          q->deadline_ms <= most_ms)) {
         refuse(a, WS__ERROR__INVALID_VALUE, "a period or a deadline that is no time");
         return false;
     }
