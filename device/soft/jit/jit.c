@@ -156,9 +156,12 @@ struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const
         return NULL;
     pthread_mutex_lock(&all->lock);
     struct ws_jit_code *j = all->first;
-    while (j && (j->img != img || memcmp(j->block, block, sizeof(j->block)) != 0))
-        j = j->next;
-    if (!j)
+    uint32_t n = 0, n_shapes = 0;
+    for (; j && (j->img != img || memcmp(j->block, block, sizeof(j->block)) != 0); j = j->next) {
+        n++;
+        n_shapes += j->img == img;
+    }
+    if (!j && n < WS_JIT_MODULE_SHAPES && n_shapes < WS_JIT_KERNEL_SHAPES)
         j = code_new(all, code, img, block);
     pthread_mutex_unlock(&all->lock);
     return j;

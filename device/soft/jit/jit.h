@@ -12,6 +12,10 @@
 #include "device/device.h"
 #include "device/soft/exec/image.h"
 
+/* Each block that begins looks through the shapes of its module, which users may share. So there
+ * are so many of a kernel and of a module; blocks of others are interpreted. */
+enum { WS_JIT_KERNEL_SHAPES = 16, WS_JIT_MODULE_SHAPES = 1024 };
+
 struct ws_jit_code;   /* of a kernel for a shape of blocks */
 struct ws_jit_images; /* what was compiled of a module */
 
@@ -25,8 +29,8 @@ struct ws_jit_images *ws_jit_images_new(void);
 struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *i);
 
 /* What there is of the module's kernel for a shape of blocks; with WS_COMPILE_ALWAYS it is compiled
- * here. NULL: kernels are not compiled, or the compiler's library is not installed. Lives as long
- * as @code. */
+ * here. NULL: kernels are not compiled, the compiler's library is not installed, or there are too
+ * many shapes. Lives as long as @code. */
 struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const uint32_t block[3]);
 /* Whether a block that begins now is to run compiled. @block: its number. */
 bool ws_jit_choose(struct ws_jit_code *j, uint64_t block);

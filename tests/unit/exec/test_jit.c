@@ -295,6 +295,24 @@ static void test_unloaded_while_it_is_compiled(void **state)
     unsetenv("WS_SOFT_JIT");
 }
 
+/* Nobody makes launches slow, of users who share a module, by launching it in very many shapes. */
+static void test_shapes_are_bounded(void **state)
+{
+    struct fix f;
+    uint32_t *words;
+    struct ws_jit_code *j;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    tiers_begin(&f, &words, &j);
+    for (uint32_t n = 1; n < WS_JIT_KERNEL_SHAPES; n++)
+        assert_non_null(ws_jit_of(f.code, 0, (const uint32_t[3]){n, 1, 1}));
+    assert_null(ws_jit_of(f.code, 0, (const uint32_t[3]){1000, 1, 1}));
+    assert_ptr_equal(ws_jit_of(f.code, 0, tier_block), j);
+    fix_deinit(&f);
+    unsetenv("WS_SOFT_JIT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_no_page_is_writable_and_executable),
         cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
+        cmocka_unit_test(test_shapes_are_bounded),
     };
     return cmocka_run_group_tests_name("exec_jit", tests, NULL, NULL);
 }
