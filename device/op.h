@@ -152,6 +152,7 @@ struct ws_kernel_info {
     /* NULL, or why it can't be launched; then only name and parameters are true. */
     const char *unsupported;
     bool uses_heap; /* calls malloc() or free() */
+    bool prints;    /* calls printf(), or assert() where each thread that fails says so */
     /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED. */
     int unsupported_code;
 };

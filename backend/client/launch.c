@@ -48,6 +48,11 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
         if (e)
             return e;
     }
+    if (WS_UNLIKELY(info->prints)) {
+        Ws__Error e = ws_memory_place_printed(c);
+        if (e)
+            return e;
+    }
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;

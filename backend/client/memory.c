@@ -281,19 +281,32 @@ void ws_memory_drop_heap(struct ws_context *x)
 
 /* ---- what device code prints ---- */
 
+static Ws__Error charge_printed(struct ws_client *c, uint64_t whole)
+{
+    uint64_t *charged = &c->memory.printed_charged;
+    if (whole <= *charged)
+        return WS__ERROR__OK;
+    Ws__Error e = ws_client_charge(c, WS_RESOURCE_HOST_BYTES, whole - *charged);
+    *charged = e ? *charged : whole;
+    return e;
+}
+
+Ws__Error ws_memory_place_printed(struct ws_client *c)
+{
+    return charge_printed(c, ws_output_most(&c->output));
+}
+
 Ws__Error ws_memory_set_printed(struct ws_client *c, uint64_t bytes)
 {
-    uint64_t more = bytes > WS_OUTPUT_DEFAULT_BYTES ? bytes - WS_OUTPUT_DEFAULT_BYTES : 0,
-             *charged = &c->memory.printed_charged;
-    if (bytes > WS_OUTPUT_MAX_BYTES)
-        return WS__ERROR__OUT_OF_MEMORY;
-    more *= WS_OUTPUT_ROOM;
-    if (more > *charged && ws_client_charge(c, WS_RESOURCE_HOST_BYTES, more - *charged))
+    uint64_t *charged = &c->memory.printed_charged;
+    if (bytes > WS_OUTPUT_MAX_BYTES || charge_printed(c, bytes * WS_OUTPUT_ROOM))
         return WS__ERROR__OUT_OF_MEMORY;
     ws_output_limit(&c->output, bytes);
-    if (more < *charged)
-        ws_client_release(c, WS_RESOURCE_HOST_BYTES, *charged - more);
-    *charged = more;
+    uint64_t most = ws_output_most(&c->output);
+    if (most < *charged) {
+        ws_client_release(c, WS_RESOURCE_HOST_BYTES, *charged - most);
+        *charged = most;
+    }
     ws_space_set_print_bytes(c->memory.space, bytes);
     return WS__ERROR__OK;
 }

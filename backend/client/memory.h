@@ -74,8 +74,10 @@ Ws__Error ws_memory_set_heap(struct ws_client *c, uint64_t bytes);
 /* Gives it back, with what it holds, if it is in memory of the context's GPU. */
 void ws_memory_drop_heap(struct ws_context *x);
 
-/* How much of what device code prints is held until the client has fetched it
- * (cudaLimitPrintfFifoSize). More than the default is charged. Return: OK or OUT_OF_MEMORY. */
+/* Before a kernel that prints: charges the user with what is held of that until the client has
+ * fetched it. Return: OK or OUT_OF_MEMORY. */
+Ws__Error ws_memory_place_printed(struct ws_client *c);
+/* How much this is (cudaLimitPrintfFifoSize). Return: OK or OUT_OF_MEMORY. */
 Ws__Error ws_memory_set_printed(struct ws_client *c, uint64_t bytes);
 
 /* share.c: what clients share by handles */

@@ -49,11 +49,16 @@ static void drop(struct ws_output_fifo *f, size_t n)
     f->n -= n;
 }
 
+uint64_t ws_output_most(const struct ws_output_fifo *f)
+{
+    return f->limit_bytes * WS_OUTPUT_ROOM;
+}
+
 /* Grows by doubling, up to what the limit allows; lock held. Return: whether @n more bytes can
  * fit at all. */
 static bool make_room(struct ws_output_fifo *f, size_t n)
 {
-    size_t most = (size_t)f->limit_bytes * WS_OUTPUT_ROOM, want = WS_MAX(f->cap, (size_t)4096);
+    size_t most = ws_output_most(f), want = WS_MAX(f->cap, (size_t)4096);
     if (n > most)
         return false;
     while (want < f->n + n)
@@ -128,7 +133,7 @@ void ws_output_limit(struct ws_output_fifo *f, uint64_t bytes)
     assert(bytes <= WS_OUTPUT_MAX_BYTES);
     pthread_mutex_lock(&f->lock);
     f->limit_bytes = WS_MAX(bytes, UINT64_C(1024));
-    if (f->cap > f->limit_bytes * WS_OUTPUT_ROOM) {
+    if (f->cap > ws_output_most(f)) {
         free(f->ring);
         f->ring = NULL;
         f->cap = f->first = f->n = 0;

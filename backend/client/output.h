@@ -35,5 +35,7 @@ size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint6
 /* @bytes: up to WS_OUTPUT_MAX_BYTES; WS_OUTPUT_ROOM times as much may be held. What is there beyond
  * the new limit is lost. */
 void ws_output_limit(struct ws_output_fifo *f, uint64_t bytes);
+/* How many bytes may be held now. Not while the limit changes. */
+uint64_t ws_output_most(const struct ws_output_fifo *f);
 
 #endif

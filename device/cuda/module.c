@@ -485,6 +485,7 @@ static int find_uses(struct ws_dmodule *m)
         if (r)
             m->uses[k] = 0;
         m->kernels[k].uses_heap = m->uses[k] & WS_LIB_HEAP;
+        m->kernels[k].prints = m->uses[k] & WS_LIB_PRINTS;
     }
     return 0;
 }

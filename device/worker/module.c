@@ -231,6 +231,7 @@ static int read_kernel(struct ws_dmodule *m, uint32_t k, const uint8_t **io_p, u
     i->max_threads_per_block = q.max_threads_per_block;
     i->const_bytes = q.const_bytes;
     i->uses_heap = q.uses_heap;
+    i->prints = q.prints;
     if (!q.supported) {
         m->why[k] = strndup((const char *)*io_p, q.why_bytes);
         if (!m->why[k])

@@ -123,7 +123,7 @@ struct ws_wire_occupancy {
 /* Behind it: why_bytes of text. */
 struct ws_wire_kernel {
     uint32_t static_shared_bytes, local_bytes, n_regs, max_threads_per_block, const_bytes;
-    uint32_t uses_heap, supported, why_bytes;
+    uint32_t uses_heap, prints, supported, why_bytes;
     int32_t unsupported_code;
 };
 /* Behind it: kernels, then diagnostics. */

@@ -163,30 +163,44 @@ static size_t printing_module(char *to, size_t size)
     return n;
 }
 
-/* Clients whose kernels print as much as may be held, and who fetch nothing. */
-static const char *printed(const struct target *t, unsigned copy)
+/* Clients whose kernels print more than may be held, and who fetch nothing. @fifo_bytes: how much
+ * they want to be held; 0: they do not say. */
+static const char *print(const struct target *t, unsigned n_clients, uint64_t fifo_bytes,
+                         unsigned n_launches)
 {
-    enum { CLIENTS = 8, MOST = 64 << 20, LAUNCHES = 100 };
+    enum { CLIENTS = 60 };
     static struct raw r[CLIENTS];
     char text[8192];
     size_t n = printing_module(text, sizeof(text));
     Ws__Limit limit = WS__LIMIT__INIT;
     limit.what = WS__LIMIT__WHAT__PRINTF_FIFO_BYTES;
-    limit.value = MOST;
-    (void)copy;
-    for (unsigned c = 0; c < CLIENTS && attack_open(&r[c], t); c++) {
-        (void)!raw_call(&r[c], WS__COMMAND__C_LIMIT, &limit, NULL);
+    limit.value = fifo_bytes;
+    for (unsigned c = 0; c < WS_MIN(n_clients, CLIENTS) && attack_open(&r[c], t); c++) {
+        if (fifo_bytes)
+            (void)!raw_call(&r[c], WS__COMMAND__C_LIMIT, &limit, NULL);
         if (raw_load(&r[c], 1, text, n))
             return "a module that prints could not be loaded";
         Ws__Launch l = raw_launch(1, 0);
         l.grid_x = 8;
-        for (unsigned i = 0; i < LAUNCHES; i++)
+        for (unsigned i = 0; i < n_launches; i++)
             raw_put(&r[c], WS__COMMAND__C_LAUNCH, &l);
         raw_send(&r[c]);
     }
     while (attack_goes_on(t))
         attack_sleep_ms(5);
     return NULL;
+}
+
+static const char *printed(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return print(t, 8, 64 << 20, 100);
+}
+
+static const char *printed_by_many(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return print(t, 60, 0, 1);
 }
 
 /* ---- row 12: to be taken for another ---- */
@@ -278,6 +292,8 @@ const struct attack attacks_share[] = {
     {"10", "objects", "streams, events and reservations of 100 clients", objects, .copies = 2},
     {"10", "printed", "kernels print 256 MiB for each of 8 clients", printed, .ms = 4000,
      .max_mib = 128, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
+    {"10", "printed-by-many", "kernels of 60 clients print 4 MiB each", printed_by_many, .ms = 4000,
+     .max_mib = 192, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
     {"12", "another-exe", "says that it is another program", another_exe,
      .conf = "task \"camera\" { match_path = {\"/opt/cam/*\"} priority = 50 }\n"},
     {"13", "look", "looks at what others do", look, .conf = "policy = \"rr\"\n"},

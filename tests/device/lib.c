@@ -142,6 +142,8 @@ static struct lib begin(struct suite *s)
         if (i->kernels[k].unsupported)
             fail_msg("%s: %s", i->kernels[k].name, i->kernels[k].unsupported);
         assert_int_equal(i->kernels[k].uses_heap, k >= L_TAKE && k <= L_AGAIN);
+        assert_int_equal(i->kernels[k].prints,
+                         k == L_PRINT || (k == L_ASSERT && !suite_target.cuda));
     }
     for (int c = 0; c < SUITE_CLIENTS; c++)
         assert_int_equal(ws_device_instance_new(s->device, l.code, s->space[c], NULL, &l.inst[c]),

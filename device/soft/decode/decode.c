@@ -365,6 +365,7 @@ int ws_dec_image(struct ws_dec *d, uint32_t func, struct ws_exec_image **ret, ch
         check_cluster(d, &d->m->funcs[func]);
         decode_all(d, func);
         d->img->uses_heap = d->uses_heap;
+        d->img->prints = d->prints;
     } else {
         d->oom = true;
     }

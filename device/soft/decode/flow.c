@@ -376,6 +376,7 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
                  line = arg_row(d, &c->args[2], 4), function = arg_row(d, &c->args[3], 8);
         u = ws_dec_emit3(d, WS_H_assertfail, function, message, file);
         u->c = (int32_t)line;
+        d->prints = true;
         return true;
     }
     if (strcmp(name, "vprintf") == 0 &&
@@ -383,6 +384,7 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
         uint32_t format = arg_row(d, &c->args[0], 8), args = arg_row(d, &c->args[1], 8);
         struct value_place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
         ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
+        d->prints = true;
         if (c->n_rets == 1 && c->rets[0].kind != WS_OPD_SINK)
             copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
         return true;

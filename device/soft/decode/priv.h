@@ -72,7 +72,7 @@ struct ws_dec {
     struct ws_arena tmp; /* reset after each image */
     /* From here on: zero when an image is begun. */
     struct ws_exec_image *img;
-    bool uses_heap;
+    bool uses_heap, prints;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     uint32_t fill_heads[1024];

@@ -20,6 +20,7 @@ static void put_kernel(FILE *f, const struct ws_kernel_info *i)
                                .max_threads_per_block = i->max_threads_per_block,
                                .const_bytes = i->const_bytes,
                                .uses_heap = i->uses_heap,
+                               .prints = i->prints,
                                .supported = !i->unsupported,
                                .why_bytes = (uint32_t)strlen(why),
                                .unsupported_code = i->unsupported_code};

@@ -453,6 +453,31 @@ static void test_heap_of_kernels_is_charged(void **state)
     assert_int_equal(ws_accounts_used(a, WS_RESOURCE_DEVICE_BYTES), before);
 }
 
+/* What kernels print is on the user's account before the first kernel that prints. */
+static void test_printed_text_is_charged(void **state)
+{
+    enum { MIB = 1 << 20, ROOM = WS_OUTPUT_ROOM };
+    struct wss *w = *state;
+    struct ws_accounts *a = w->server->accounts;
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    uint64_t before = ws_accounts_used(a, WS_RESOURCE_HOST_BYTES);
+    w->config.limits.pool[WS_RESOURCE_HOST_BYTES] = before + MIB;
+    assert_int_equal(ws_memory_place_printed(c), WS__ERROR__OUT_OF_MEMORY);
+    w->config.limits.pool[WS_RESOURCE_HOST_BYTES] = before + 100 * MIB;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ws_memory_place_printed(c), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_BYTES),
+                     before + WS_OUTPUT_DEFAULT_BYTES * ROOM);
+    assert_int_equal(ws_memory_set_printed(c, 2 * MIB), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_BYTES), before + 2 * MIB * ROOM);
+    assert_int_equal(ws_memory_set_printed(c, 64 * MIB), WS__ERROR__OUT_OF_MEMORY);
+    assert_int_equal(ws_memory_set_printed(c, 4096), WS__ERROR__OK);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_BYTES), before + 4096 * ROOM);
+    ws_server_disconnected(w->server, &w->peers[0].peer);
+    wss_turn(w);
+    assert_int_equal(ws_accounts_used(a, WS_RESOURCE_HOST_BYTES), before);
+}
+
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -468,6 +493,7 @@ int main(int argc, char **argv)
         T(test_reset_takes_what_is_of_the_device),
         T(test_quota),
         T(test_heap_of_kernels_is_charged),
+        T(test_printed_text_is_charged),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
