@@ -116,7 +116,7 @@ static const char *shrinking(const struct target *t, unsigned copy)
     static const char few[] =
         "user \"root\" { max_clients = 1 max_connections = 1 max_descriptors = 1 max_mappings = 1 "
         "max_host_bytes = 1 max_queued_bytes = 1 max_module_bytes = 1 max_compile_bytes = 1 "
-        "max_objects = 1 max_address_bytes = 1 memory_bytes = 1 }\n"
+        "max_objects = 1 max_address_bytes = 1 max_host_address_bytes = 1 memory_bytes = 1 }\n"
         "limits { max_streams = 1 max_events = 1 cache_bytes = 0 }\n";
     char keep[256];
     (void)copy;

@@ -113,6 +113,18 @@ static const char *statuses(const struct target *t, unsigned copy)
     return ask(t, &m, 8);
 }
 
+/* Why the newest job ran as it did, and which policy is in force. */
+static const char *explanations(const struct target *t, unsigned copy)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__ExplainRequest explain = WS__EXPLAIN_REQUEST__INIT;
+    Ws__PolicyRequest policy = WS__POLICY_REQUEST__INIT;
+    explain.version = policy.version = WS_PROTOCOL_VERSION;
+    m.explain = copy % 2 ? NULL : &explain;
+    m.policy = copy % 2 ? &policy : NULL;
+    return ask(t, &m, 8);
+}
+
 /* Full messages of commands that do nothing. */
 static const char *queries(const struct target *t, unsigned copy)
 {
@@ -293,6 +305,8 @@ const struct attack attacks_message[] = {
     {"7", "not-supported", "tells of functions that are not supported", not_supported, .copies = 1},
     {"7", "traces", "asks for the trace all the time", traces, .copies = 2},
     {"7", "statuses", "asks for the status all the time", statuses, .copies = 2},
+    {"7", "explanations", "asks for explanations and the policy all the time", explanations,
+     .copies = 2, .conf = "policy = \"rr\"\n"},
     {"7", "queries", "messages of 4,000 questions each", queries, .copies = 2},
     {"7", "fields", "messages of 1,300,000 fields that nobody knows", fields, .copies = 2},
     {"+", "lies", "images that lie about their sizes", lies, .copies = 2},
