@@ -87,6 +87,7 @@ wrong_in() {
 for kind in slice ticket persistent fence fence-ticket fence-persistent fuse fuse-same-block; do
     # shellcheck disable=SC2086
     digests $kind "$tmp/rewritten" $clients
+    carried_out $kind
     wrong_in $kind || fail "$kind: memory differs"
     compared=$(wc -l <"$tmp/compared")
     echo "$kind: $compared launches compared, $(awk '$2 != $3' "$tmp/compared" | wc -l) differ"

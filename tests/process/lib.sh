@@ -177,6 +177,17 @@ alone() {
         ok "$c"
     done
 }
+# carried_out KIND: whether the log of the daemon that ended last says that it rewrote launches as KIND.
+carried_out() {
+    parts=$(sed -n 's/.*rewrite: launches=\([0-9]*\) parts=\([0-9]*\).*/\1 \2/p' "$tmp/daemon.log" | tail -n 1)
+    [ -n "$parts" ] || fail "the daemon does not say how many launches it carried out in parts"
+    echo "$1: ${parts% *} launches in ${parts#* } parts"
+    [ "${parts% *}" -ge 100 ] || fail "$1: too few launches were rewritten"
+    case $1 in
+    fence | fuse*) ;; # carried out whole
+    *) [ "${parts#* }" -gt "${parts% *}" ] || fail "$1: no launch was cut" ;;
+    esac
+}
 # together CLIENTS…: all at once, several rounds each.
 together() {
     pids=
