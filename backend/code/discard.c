@@ -4,10 +4,12 @@
 #include "backend/code/discard.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
-enum { QUICK_BYTES = 4 << 20 };
+enum { QUICK_BYTES = 4 << 20, STEP_BYTES = 1 << 20 };
 /* Beyond that, what waits stays charged. */
 #define MUCH_BYTES (UINT64_C(1) << 30)
 
@@ -68,7 +70,23 @@ void ws_discard(struct ws_discards *all, void (*give_back)(void *p, uint64_t byt
     ws_loader_run(all->loader, &d->work);
 }
 
+/* free() gives all pages of a large block back in one call to the kernel, which holds the lock of
+ * the process's memory map until its end: meanwhile no other thread can map memory. Given back in
+ * steps, the pages cost the others only a step's wait. */
+static void give_pages_back(void *p, uint64_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = ((uintptr_t)p + page - 1) & ~(page - 1),
+              end = ((uintptr_t)p + bytes) & ~(page - 1);
+    for (; at < end; at += STEP_BYTES) {
+        uintptr_t n = end - at < STEP_BYTES ? end - at : STEP_BYTES;
+        (void)madvise((void *)at, n, MADV_DONTNEED); /* without it, free() takes longer, no more */
+    }
+}
+
 void ws_discard_free(void *p, uint64_t bytes)
 {
+    if (bytes > QUICK_BYTES)
+        give_pages_back(p, bytes);
     free(p);
 }
