@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/jit/compile.c - from an image to machine code.
- *
- * LLVM's memory manager writes a function to pages that are not executable, and makes them
- * executable and read-only before they are run. */
+/* device/soft/jit/compile.c - from an image to machine code. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +9,7 @@
 #include "base/error.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
+#include "device/soft/jit/pages.h"
 #include "device/soft/jit/plan.h"
 #include "device/soft/jit/shape.h"
 
@@ -158,6 +156,11 @@ int ws_jit_compile_finish(struct ws_jit_code *j)
     L.InitializeMCJITCompilerOptions(&o, sizeof(o));
     o.opt_level = 2;
     o.code_model = LLVM_CODE_MODEL_JIT;
+    struct ws_jit_pages *pages = ws_jit_pages_new(&o.memory_manager);
+    if (!pages) {
+        say(j, "no memory");
+        return ws_raise(-ENOMEM);
+    }
     j->module = NULL; /* it is the engine's, or gone with it */
     if (L.CreateMCJITCompilerForModule(&j->engine, module, &o, sizeof(o), &text)) {
         L.DisposeMessage(text);
@@ -172,6 +175,8 @@ int ws_jit_compile_finish(struct ws_jit_code *j)
         L.ConsumeError(err);
     show(module);
     at = L.GetFunctionAddress(j->engine, "run");
+    if (!ws_jit_pages_are_ready(pages))
+        at = 0;
     memcpy(&j->run, &at, sizeof(j->run));
     j->compile_ns += cpu_ns() - start;
     say(j, j->run ? NULL : "no memory");

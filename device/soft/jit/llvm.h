@@ -52,6 +52,14 @@ struct llvm_mcjit_options {
 };
 enum { LLVM_CODE_MODEL_JIT = 1 };
 
+/* Callbacks of LLVMCreateSimpleMCJITMemoryManager. */
+typedef uint8_t *(*llvm_code_section)(void *arg, uintptr_t bytes, unsigned alignment, unsigned id,
+                                      const char *name);
+typedef uint8_t *(*llvm_data_section)(void *arg, uintptr_t bytes, unsigned alignment, unsigned id,
+                                      const char *name, llvm_bool read_only);
+typedef llvm_bool (*llvm_finish)(void *arg, char **text);
+typedef void (*llvm_destroy)(void *arg);
+
 /* X(what it returns, its name without LLVM, what it takes) */
 #define WS_LLVM_BINARY(X, name)                                                                    \
     X(llvm_value, name, (llvm_builder b, llvm_value x, llvm_value y, const char *label))
@@ -119,6 +127,9 @@ enum { LLVM_CODE_MODEL_JIT = 1 };
     X(llvm_bool, CreateMCJITCompilerForModule,                                                     \
       (llvm_engine * ret, llvm_module m, struct llvm_mcjit_options * o, size_t bytes,              \
        char **text))                                                                               \
+    X(void *, CreateSimpleMCJITMemoryManager,                                                      \
+      (void *arg, llvm_code_section code, llvm_data_section data, llvm_finish finish,              \
+       llvm_destroy destroy))                                                                      \
     X(llvm_machine, GetExecutionEngineTargetMachine, (llvm_engine e))                              \
     X(uint64_t, GetFunctionAddress, (llvm_engine e, const char *name))                             \
     X(void, DisposeExecutionEngine, (llvm_engine e))                                               \

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Kernels in the interpreter and compiled: the same memory, counts, faults and words. Skipped where
  * LLVM's library is not installed. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "device/soft/jit/code.h"
@@ -210,6 +219,70 @@ static void test_no_page_is_writable_and_executable(void **state)
     free(o);
 }
 
+enum { RIGHT = 42, NO_FILTER };
+
+/* As MemoryDenyWriteExecute= in the daemon's unit: no memory may become executable that was not when
+ * it was mapped (systemd.exec(5)). @no_files: nor are there files in memory. */
+static bool enter_sandbox(bool no_files)
+{
+    struct sock_filter deny[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, no_files ? SYS_memfd_create : -1, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = WS_ARRAY_SIZE(deny), .filter = deny};
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+           !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int run_in_sandbox(bool no_files, uint64_t n_compiled)
+{
+    struct outcome *o = calloc(1, sizeof(*o));
+    uint32_t last;
+    signal(SIGSEGV, SIG_DFL);
+    if (!o || !enter_sandbox(no_files))
+        return NO_FILTER;
+    struct ws_jit_totals before = ws_jit_totals();
+    run("always", "st.global.u32 [%x2], %r4;\n", ROW(1, 32), 0, o);
+    memcpy(&last, o->memory + 31 * sizeof(last), sizeof(last));
+    bool right = o->error == WS_DEV_OK && last == 31 &&
+                 ws_jit_totals().n_compiled == before.n_compiled + n_compiled;
+    free(o);
+    return right ? RIGHT : 1;
+}
+
+static void check_in_sandbox(bool no_files, uint64_t n_compiled)
+{
+    int status;
+    if (!ws_llvm_open())
+        skip();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child)
+        _exit(run_in_sandbox(no_files, n_compiled));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_FILTER)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), RIGHT);
+}
+
+static void test_compiles_where_memory_must_not_become_executable(void **state)
+{
+    (void)state;
+    check_in_sandbox(false, 1);
+}
+
+static void test_interprets_where_no_memory_can_be_executable(void **state)
+{
+    (void)state;
+    check_in_sandbox(true, 0);
+}
+
 /* ---- tiers ---- */
 static const uint32_t tier_block[3] = {64, 1, 1};
 
@@ -323,6 +396,8 @@ int main(void)
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_no_page_is_writable_and_executable),
+        cmocka_unit_test(test_compiles_where_memory_must_not_become_executable),
+        cmocka_unit_test(test_interprets_where_no_memory_can_be_executable),
         cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
         cmocka_unit_test(test_shapes_are_bounded),
