@@ -33,16 +33,22 @@ sysusersdir = $(prefix)/lib/sysusers.d
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
 examplesdir = $(docdir)/examples
 SYSTEMD_IN = conf/systemd/wattshared.service.in conf/systemd/wattshare-clocks.service.in \
-	conf/systemd/wattshare@.service.in conf/systemd/preload.conf.in
+	conf/systemd/wattshare@.service.in conf/systemd/preload.conf.in \
+	conf/systemd/wattshare-planner.service.in
 SYSTEMD_MADE = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service \
-	conf/systemd/wattshare@.service conf/systemd/preload.conf
+	conf/systemd/wattshare@.service conf/systemd/preload.conf \
+	conf/systemd/wattshare-planner.service
 nodist_systemdunit_DATA = conf/systemd/wattshared.service conf/systemd/wattshare-clocks.service
+if HAVE_SPANK
+nodist_systemdunit_DATA += conf/systemd/wattshare-planner.service
+endif
 dist_systemdunit_DATA = conf/systemd/wattshared.socket conf/systemd/wattshare-clocks.socket
 nodist_examples_DATA = conf/systemd/wattshare@.service conf/systemd/preload.conf
 EXTRA_DIST += $(SYSTEMD_IN) conf/systemd/wattshare.sysusers conf/systemd/wattshare.tmpfiles
 CLEANFILES += $(SYSTEMD_MADE)
 $(SYSTEMD_MADE): conf/systemd/%: $(top_srcdir)/conf/systemd/%.in
-	$(AM_V_GEN)$(MKDIR_P) conf/systemd && sed -e 's|[@]sbindir[@]|$(sbindir)|' -e 's|[@]bindir[@]|$(bindir)|' -e 's|[@]wslibdir[@]|$(wslibdir)|' $< > $@
+	$(AM_V_GEN)$(MKDIR_P) conf/systemd && sed -e 's|[@]sbindir[@]|$(sbindir)|' -e 's|[@]bindir[@]|$(bindir)|' -e 's|[@]wslibdir[@]|$(wslibdir)|' \
+	  -e 's|[@]sysconfdir[@]|$(sysconfdir)|' $< > $@
 install-data-local: install-systemd-names
 uninstall-local: uninstall-systemd-names
 .PHONY: install-systemd-names uninstall-systemd-names
@@ -54,6 +60,9 @@ uninstall-systemd-names:
 	rm -f $(DESTDIR)$(sysusersdir)/wattshare.conf $(DESTDIR)$(tmpfilesdir)/wattshare.conf
 # A daemon that runs in the build tree finds the catalog beside it.
 noinst_DATA = conf/.catalog
+if !HAVE_SPANK
+noinst_DATA += conf/systemd/wattshare-planner.service # which tests look at
+endif
 conf/.catalog:
 	@$(MKDIR_P) conf && { test -e conf/gpu.d || ln -s $(abs_top_srcdir)/conf/gpu.d conf/gpu.d; } && touch $@
 CLEANFILES += conf/.catalog

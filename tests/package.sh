@@ -33,6 +33,12 @@ if [ -z "${REUSE:-}" ]; then
 fi
 deb=$(ls "$work"/wattshare_*_amd64.deb)
 say "$(basename "$deb"): $(du -k "$deb" | cut -f1) KiB"
+slurm=$(ls "$work"/wattshare-slurm_*_amd64.deb)
+dpkg-deb -c "$slurm" | awk '{ print $6 }' >"$work/slurm.files"
+for f in slurm/wattshare.so slurm/job_submit.lua sbin/wattshare-planner system/wattshare-planner.service man8/wattshare-slurm.8.gz; do
+    grep -q "/$f\$" "$work/slurm.files" || die "$(basename "$slurm") has no $f"
+done
+! dpkg-deb -c "$deb" | grep -E 'planner|slurm(/|\.8)' || die "$(basename "$deb") has what belongs to $(basename "$slurm")"
 
 # ---- lintian ----
 lintian --tag-display-limit 0 "$work"/wattshare_*.changes >"$work/lintian.log" 2>&1 || true
