@@ -270,7 +270,7 @@ static ws_err fill_gaps(struct ws_channel *c, uint64_t from, uint64_t to, bool a
             continue;
         }
         uint64_t end = *at ? WS_MIN((*at)->from, to) : to;
-        struct piece *p;
+        struct piece *p = NULL;
         r = piece_new(c, from, end, anyway, &p);
         if (r)
             break;
