@@ -57,6 +57,8 @@ bool ws_cuda_is_sticky(ws_cu_result r)
     case WS_CU_INVALID_ADDRESS_SPACE:
     case WS_CU_INVALID_PC:
     case WS_CU_LAUNCH_FAILED:
+    case WS_CU_TENSOR_MEMORY_LEAK:
+    case WS_CU_MPS_CLIENT_TERMINATED:
         return true;
     default:
         return false;
@@ -95,13 +97,27 @@ enum ws_dev_error ws_cuda_error(ws_cu_result r)
     }
 }
 
-ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what)
+static void lose(struct ws_cuda *d, ws_cu_result r, const char *what)
 {
     char text[64];
     int none = 0;
-    if (ws_cuda_is_sticky(r) && atomic_compare_exchange_strong(&d->lost, &none, r))
+    if (atomic_compare_exchange_strong(&d->lost, &none, r))
         ws_log(WS_ERROR, "cuda: gpu=%u lost its context: %s, seen by %s", d->base.index,
                ws_cu_result_name(r, text, sizeof(text)), what);
+}
+
+ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what)
+{
+    if (ws_cuda_is_sticky(r))
+        lose(d, r, what);
+    return r;
+}
+
+ws_cu_result ws_cuda_end_of(struct ws_cuda *d, ws_cu_event e)
+{
+    ws_cu_result r = WS_CU(d, cuEventQuery, e);
+    if (r == WS_CU_UNKNOWN || r == WS_CU_DEINITIALIZED)
+        lose(d, r, "cuEventQuery");
     return r;
 }
 

@@ -157,6 +157,10 @@ ws_cu_result ws_cuda_enter(struct ws_cuda *d);
 ws_cu_result ws_cuda_result(struct ws_cuda *d, ws_cu_result r, const char *what);
 #define WS_CU(d, call, ...)      ws_cuda_result((d), (d)->cu.call(__VA_ARGS__), #call)
 #define WS_CUDA_NOTED(d, result) ws_cuda_result((d), (result), #result)
+/* Whether the work before @e has ended: SUCCESS or NOT_READY. Beside the errors that destroy the
+ * context, the driver may not know what became of the work (UNKNOWN), as when the GPU does not
+ * answer any more. No later work would end then, so the device is marked lost, too. */
+ws_cu_result ws_cuda_end_of(struct ws_cuda *d, ws_cu_event e);
 /* Waits until the stream is empty, as far as the driver says; to be called before what its work
  * uses is released. Makes the context current. */
 ws_cu_result ws_cuda_drain(struct ws_cuda *d, ws_cu_stream s);

@@ -41,10 +41,12 @@
     X(INVALID_PC, 718)                                                                             \
     X(LAUNCH_FAILED, 719)                                                                          \
     X(COOPERATIVE_LAUNCH_TOO_LARGE, 720)                                                           \
+    X(TENSOR_MEMORY_LEAK, 721)                                                                     \
     X(NOT_PERMITTED, 800)                                                                          \
     X(NOT_SUPPORTED, 801)                                                                          \
     X(SYSTEM_NOT_READY, 802)                                                                       \
     X(SYSTEM_DRIVER_MISMATCH, 803)                                                                 \
+    X(MPS_CLIENT_TERMINATED, 810)                                                                  \
     X(INVALID_RESOURCE_TYPE, 914)                                                                  \
     X(INVALID_RESOURCE_CONFIGURATION, 915)                                                         \
     X(UNKNOWN, 999)

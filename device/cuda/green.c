@@ -6,7 +6,8 @@
  * different splits overlap. The interface does not tell which SMs a group has. So a small kernel
  * reads %smid in each group when the device is opened. A group in which that fails is not used. If
  * what was read disagrees with the groups' sizes, or two groups share an SM, no green context is
- * used. A launch with a set of SMs gets the groups that lie entirely in the set; if there is none,
+ * used. The same is tried there that launches will do: the driver's documentation does not say
+ * whether events of the primary context may be recorded in a green context's streams. A launch with a set of SMs gets the groups that lie entirely in the set; if there is none,
  * it gets the whole GPU.
  *
  * A launch that goes by tickets needs no green context. But where whole groups make up exactly its
@@ -130,11 +131,21 @@ static ws_cu_result run_where(struct ws_cuda *d, ws_cu_function f, ws_cu_stream 
                      WS_CU_LAUNCH_PARAM_END};
     struct ws_cu_launch_config c = {
         .grid = {spec->n_sms * spec->max_blocks_per_sm, 1, 1}, .block = {32, 1, 1}, .stream = s};
+    const struct ws_cuda_queue *q = d->queues[0]; /* nothing runs yet */
+    float ms;
     ws_cu_result r = WS_CU(d, cuMemsetD8Async, va, 0, WS_SM_MAX * sizeof(*seen), s);
     if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventRecord, q->begin, s);
+    if (r == WS_CU_SUCCESS)
         r = WS_CU(d, cuLaunchKernelEx, &c, f, NULL, extra);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventRecord, q->end, s);
+    if (r == WS_CU_SUCCESS && d->flag_stream)
+        r = WS_CU(d, cuStreamWriteValue32, s, q->control_va, 0, 0);
     ws_cu_result e = ws_cuda_drain(d, s);
     r = r != WS_CU_SUCCESS ? r : e;
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventElapsedTime, &ms, q->begin, q->end);
     return r != WS_CU_SUCCESS ? r : WS_CU(d, cuMemcpyDtoH, seen, va, WS_SM_MAX * sizeof(*seen));
 }
 

@@ -192,14 +192,16 @@ void ws_cuda_launch_stopped(struct ws_cuda_run *r)
     op->preempted = true;
 }
 
-/* The next block's number goes to the GPU, without a copy if the driver can do that: copies wait
- * for those of others. */
+/* The next block's number goes to the GPU, without a copy: copies wait for those of others. */
 static ws_cu_result set_ticket(struct ws_cuda *d, struct ws_cuda_queue *q)
 {
     uint64_t ticket = q->control_va + offsetof(struct ws_cuda_control, ticket);
-    return d->flag_stream ? WS_CU(d, cuStreamWriteValue32, q->stream, ticket, q->control->ticket, 0)
-                          : WS_CU(d, cuMemcpyHtoDAsync, ticket, &q->control->ticket,
-                                  sizeof(q->control->ticket), q->stream);
+    if (d->flag_stream)
+        return WS_CU(d, cuStreamWriteValue32, q->stream, ticket, q->control->ticket, 0);
+    /* The ticket itself changes before this has arrived. */
+    q->control->first = q->control->ticket;
+    return WS_CUDA_NOTED(d, ws_cuda_carry(d, q->stream, ticket, (uintptr_t)&q->control->first,
+                                          sizeof(q->control->first)));
 }
 
 /* The counter comes back behind the launch that is in the queue. */

@@ -113,7 +113,9 @@ static int reserve_locked(struct ws_cuda *d, uint64_t va, uint64_t bytes)
     if (r)
         return ws_forward(r);
     ws_cu_ptr got = 0;
-    if (WS_CU(d, cuMemAddressReserve, &got, to - from, RESERVE_BYTES, from, 0) != WS_CU_SUCCESS)
+    /* The address is a multiple of RESERVE_BYTES. A driver need not accept to be asked for that. */
+    if (WS_CU(d, cuMemAddressReserve, &got, to - from, RESERVE_BYTES, from, 0) != WS_CU_SUCCESS &&
+        WS_CU(d, cuMemAddressReserve, &got, to - from, 0, from, 0) != WS_CU_SUCCESS)
         return ws_raise(-ENOMEM);
     if (got != from) {
         (void)WS_CU(d, cuMemAddressFree, got, to - from);

@@ -433,7 +433,7 @@ static void finish(struct ws_cuda *d, struct ws_cuda_run *r)
 /* Asks the driver about a run; *ret_ended: it has ended. Waiter thread only. */
 static void look(struct ws_cuda *d, struct ws_cuda_run *r, bool *ret_ended)
 {
-    ws_cu_result e = d->lost ? d->lost : WS_CU(d, cuEventQuery, r->queue->end);
+    ws_cu_result e = d->lost ? d->lost : ws_cuda_end_of(d, r->queue->end);
     *ret_ended = e != WS_CU_NOT_READY;
     if (*ret_ended && e != WS_CU_SUCCESS && !d->lost)
         (void)ws_cuda_drain(d, r->queue->stream); /* others will use the queue and the memory */
@@ -596,6 +596,26 @@ int ws_cuda_preempt(struct ws_device *dev, struct ws_op *op)
 
 /* ---- opening and closing ---- */
 
+/* What asks kernels to stop. A driver that has the call may refuse it, as one does that shares the
+ * GPU with virtual machines: then no kernel is asked, and launches send their tickets by copies.
+ * *ret_why: changed if it refuses. Return: an error: the device cannot be opened. */
+static ws_cu_result flags_open(struct ws_cuda *d, int priority, const char **ret_why)
+{
+    uint64_t flag = d->queues[0]->control_va + offsetof(struct ws_cuda_control, flag);
+    ws_cu_result r =
+        WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream, WS_CU_STREAM_NON_BLOCKING, priority);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuEventCreate, &d->flag_event, WS_CU_EVENT_DEFAULT);
+    if (r != WS_CU_SUCCESS)
+        return r;
+    if (WS_CU(d, cuStreamWriteValue32, d->flag_stream, flag, 0, 0) == WS_CU_SUCCESS)
+        return ws_cuda_drain(d, d->flag_stream);
+    (void)WS_CU(d, cuStreamDestroy, d->flag_stream);
+    d->flag_stream = NULL;
+    *ret_why = "the driver refuses cuStreamWriteValue32";
+    return d->lost;
+}
+
 int ws_cuda_run_open(struct ws_cuda *d)
 {
     int least = 0, greatest = 0;
@@ -622,14 +642,12 @@ int ws_cuda_run_open(struct ws_cuda *d)
         WS_CU(d, cuCtxGetStreamPriorityRange, &least, &greatest) != WS_CU_SUCCESS ||
         WS_CUDA_NOTED(d, ws_cuda_carry_open(d, greatest)) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
-    if (d->cu.cuStreamWriteValue32 &&
-        (WS_CU(d, cuStreamCreateWithPriority, &d->flag_stream, WS_CU_STREAM_NON_BLOCKING,
-               greatest) != WS_CU_SUCCESS ||
-         WS_CU(d, cuEventCreate, &d->flag_event, WS_CU_EVENT_DEFAULT) != WS_CU_SUCCESS))
+    const char *no_flags = "the driver has no cuStreamWriteValue32";
+    if (d->cu.cuStreamWriteValue32 && flags_open(d, greatest, &no_flags) != WS_CU_SUCCESS)
         return WS_CUDA_E_MISSING;
     ws_cuda_say(d, "stop between blocks", d->flag_stream != NULL, "%s",
                 d->flag_stream ? "of kernels rewritten to take their blocks from a counter"
-                               : "the driver has no cuStreamWriteValue32");
+                               : no_flags);
     ws_cuda_say(d, "SM sets", true,
                 "of kernels rewritten to look at their SM; others by green contexts, else all SMs");
     ws_cuda_say(d, "kernel parameters checked", d->cu.cuFuncGetParamInfo != NULL,

@@ -28,7 +28,8 @@ enum {
  * to be stopped. */
 struct ws_cuda_control {
     uint32_t ticket, flag[2];
-    uint32_t reserved[5];
+    uint32_t first; /* on the host: the ticket that a launch begins with, until it has arrived */
+    uint32_t reserved[4];
     uint32_t mask[8];
 };
 _Static_assert(sizeof(struct ws_cuda_control) == WS_CUDA_CONTROL_BYTES, "one cache line each");
