@@ -51,6 +51,10 @@ struct ws_dmodule { /* begins with its info */
     char **why;     /* [n_kernels]: backing of info.unsupported, or NULL */
     uint32_t *func; /* [n_kernels]: index among ptx->funcs */
     uint32_t *uses; /* [n_kernels]: ptx/passes/devlib.h, provided by our functions */
+    /* [n_kernels]: as ws_ptx_function_addresses() says. A function has another address in each
+     * form, so a kernel that has to do with addresses has the first form only, for the largest
+     * blocks. */
+    uint8_t *addresses;
     /* The code names variables in memory, so each instance is compiled for the addresses of its
      * own. */
     bool uses_vars;

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "device/cuda/cuda_private.h"
 #include "device/soft/timeline/occupancy.h"
+#include "ptx/analysis/reach.h"
 #include "ptx/passes/devlib.h"
 
 enum { JIT_LOG_BYTES = 8192 };
@@ -170,7 +171,8 @@ static int add_rewritten(const struct ws_dmodule *m, struct ws_ptx_module *ptx,
     for (uint32_t k = 0; k < m->info.n_kernels; k++) {
         uint32_t from = io_func[k];
         i->ctl_at[k] = (uint32_t)ws_ptx_ctl_offset(&ptx->funcs[from]);
-        for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && !why[m->func[k]] && !i->kinds[k]; n++) {
+        bool may = !why[m->func[k]] && !m->addresses[k];
+        for (size_t n = 0; n < WS_ARRAY_SIZE(kinds) && may && !i->kinds[k]; n++) {
             char text[160];
             int r = ws_ptx_rewrite_refused(ptx, from, kinds[n], &i->flat[k], text, sizeof(text));
             if (!r)
@@ -289,9 +291,10 @@ static int prepare(const struct ws_dmodule *m, struct ws_ptx_module *ptx, const 
         r = add_fenced(m, ptx, why, i, func);
     if (!r && form & WS_CUDA_TICKETS)
         r = add_rewritten(m, ptx, why, i, func);
-    for (uint32_t k = 0; !r && form & WS_CUDA_WIDE && k < m->info.n_kernels; k++) {
+    for (uint32_t k = 0; !r && k < m->info.n_kernels; k++) {
         uint32_t *most = ptx->funcs[func[k]].maxntid;
-        if (can_be_wide(i->device, m, k)) {
+        bool wide = form & WS_CUDA_WIDE || m->addresses[k];
+        if (wide && can_be_wide(i->device, m, k)) {
             most[0] = i->device->base.spec.max_threads_per_block;
             most[1] = most[2] = 1;
         }
@@ -388,6 +391,7 @@ void ws_cuda_module_unload(struct ws_dmodule *m)
     free(m->why);
     free(m->func);
     free(m->uses);
+    free(m->addresses);
     free(m->kernels);
     free(m->text);
     free(m);
@@ -457,7 +461,8 @@ static int list_kernels(struct ws_dmodule *m)
     m->func = ws_alloc_array(n, sizeof(*m->func));
     m->why = ws_alloc_array(n, sizeof(*m->why));
     m->uses = ws_alloc_array(n, sizeof(*m->uses));
-    if (!m->kernels || !m->func || !m->why || !m->uses)
+    m->addresses = ws_alloc_array(n, sizeof(*m->addresses));
+    if (!m->kernels || !m->func || !m->why || !m->uses || !m->addresses)
         return ws_raise(-ENOMEM);
     for (uint32_t f = 0; f < ptx->n_funcs; f++) {
         const struct ws_ptx_func *e = &ptx->funcs[f];
@@ -469,7 +474,7 @@ static int list_kernels(struct ws_dmodule *m)
     m->info.kernels = m->kernels;
     m->info.n_vars = ptx->n_vars;
     m->info.vars = ptx->vars;
-    return 0;
+    return ws_ptx_function_addresses(ptx, m->addresses);
 }
 
 /* Finds which kernels print, stop and use the heap by our functions. */
@@ -700,10 +705,20 @@ static unsigned usual_form(const struct ws_cuda *d)
     return d->options.preemptible ? WS_CUDA_TICKETS : 0;
 }
 
+/* Whether a kernel has to do with addresses of functions, and so has the first form only. */
+static bool needs_first_form(const struct ws_dmodule *m)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < m->info.n_kernels; k++)
+        any |= m->addresses[k] != 0;
+    return any;
+}
+
 static void preload(struct ws_dinstance *i)
 {
     struct ws_cuda *d = i->device;
-    if (ws_cuda_image_ready(i, usual_form(d)))
+    if (ws_cuda_image_ready(i, usual_form(d)) &&
+        (!needs_first_form(i->module) || ws_cuda_image_ready(i, 0)))
         return;
     pthread_mutex_lock(&d->run_lock);
     ws_list_append(&d->preloads, &i->preload);
@@ -720,8 +735,11 @@ struct ws_dinstance *ws_cuda_preload_next(struct ws_cuda *d)
 
 void ws_cuda_preload_compile(struct ws_dinstance *i)
 {
-    if (ws_cuda_enter(i->device) == WS_CU_SUCCESS)
-        (void)ws_cuda_image_of(i, usual_form(i->device));
+    if (ws_cuda_enter(i->device) != WS_CU_SUCCESS)
+        return;
+    (void)ws_cuda_image_of(i, usual_form(i->device));
+    if (needs_first_form(i->module))
+        (void)ws_cuda_image_of(i, 0);
 }
 
 void ws_cuda_preload_done(struct ws_cuda *d)

@@ -163,39 +163,6 @@ int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
     return r;
 }
 
-static bool calls_by_address(const struct ws_ptx_func *f)
-{
-    for (uint32_t k = 0; k < f->n_insns; k++) {
-        const struct ws_ptx_call *c = f->insns[k].call;
-        if (c &&
-            (c->callee.kind != WS_OPD_SYM || WS_PTX_SYM_KIND(c->callee.sym) != WS_PTX_SYM_FUNC))
-            return true;
-    }
-    return false;
-}
-
-/* Finds the kernels that may call functions through registers. The addresses come from memory, and
- * are those of one worker. */
-static int find_by_address(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
-{
-    struct ws_ptx_reach reach;
-    m->by_address = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof(*m->by_address));
-    int r = m->by_address ? ws_ptx_reach_init(&reach, ptx) : ws_raise(-ENOMEM);
-    if (r)
-        return r;
-    for (uint32_t f = 0, k = 0; f < ptx->n_funcs; f++) {
-        if (!ptx->funcs[f].is_entry || ptx->funcs[f].is_decl)
-            continue;
-        m->by_address[k] = calls_by_address(&ptx->funcs[f]);
-        ws_ptx_reach_find(&reach, &ptx->funcs[f]);
-        for (uint32_t n = 0; n < reach.n; n++)
-            m->by_address[k] |= calls_by_address(&ptx->funcs[reach.found[n]]);
-        k++;
-    }
-    ws_ptx_reach_deinit(&reach);
-    return 0;
-}
-
 static int list_kernels(struct ws_dmodule *m, const struct ws_ptx_module *ptx)
 {
     size_t n = ptx->n_funcs + (size_t)1;
@@ -287,7 +254,7 @@ void ws_proxy_module_unref(struct ws_dmodule *m)
         free(m->why[k]);
     pthread_mutex_destroy(&m->lock);
     free(m->why);
-    free(m->by_address);
+    free(m->addresses);
     free(m->kernels);
     free(m->text);
     free(m);
@@ -310,8 +277,9 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *ptx,
     pthread_mutex_init(&m->lock, NULL);
     m->fenced = ptx->fenced;
     int64_t r = list_kernels(m, ptx);
+    m->addresses = ws_alloc_array(m->info.n_kernels + (size_t)1, sizeof(*m->addresses));
     if (!r)
-        r = find_by_address(m, ptx);
+        r = m->addresses ? ws_ptx_function_addresses(ptx, m->addresses) : ws_raise(-ENOMEM);
     if (!r)
         r = get_text(m, ptx);
     if (!r) {

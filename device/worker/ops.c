@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/packet.h"
 #include "device/worker/proxy.h"
+#include "ptx/analysis/reach.h"
 
 /* ---- host memory that travels with a copy ---- */
 
@@ -392,7 +393,7 @@ static bool check(struct ws_proxy *p, struct ws_op *op, struct ws_device **ret_t
                       "launch: the module belongs to another address space or GPU");
     else if (op->launch.kernel < op->launch.instance->module->info.n_kernels &&
              op->launch.instance->is_restored &&
-             op->launch.instance->module->by_address[op->launch.kernel])
+             op->launch.instance->module->addresses[op->launch.kernel] & WS_PTX_CALLS_ADDRESSES)
         ws_check_fail(op, WS_DEV_E_LAUNCH_FAILURE,
                       "%.60s calls functions by addresses in memory, which were another worker's: "
                       "the GPU's worker was restarted",

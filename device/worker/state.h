@@ -52,10 +52,10 @@ struct ws_dmodule { /* begins with its info */
     struct ws_dmodule_info info;
     _Atomic uint32_t n_refs; /* the daemon's, and one for each instance */
     struct ws_kernel_info *kernels;
-    char **why;       /* [n_kernels] */
-    bool *by_address; /* [n_kernels]: it may call functions by addresses in memory */
-    bool machine;     /* text is machine code */
-    char *text;       /* as printed */
+    char **why;         /* [n_kernels] */
+    uint8_t *addresses; /* [n_kernels]: as ws_ptx_function_addresses() says */
+    bool machine;       /* text is machine code */
+    char *text;         /* as printed */
     size_t text_len;
     bool fenced; /* ws_ptx_module.fenced, which the text does not say */
     uint64_t id;

@@ -83,6 +83,46 @@ int ws_ptx_mark_reached(const struct ws_ptx_module *m, const struct ws_ptx_func 
     return 0;
 }
 
+static bool names_function(const struct ws_ptx_operand *o)
+{
+    bool named = o->kind == WS_OPD_SYM && o->sym >= 0 && WS_PTX_SYM_KIND(o->sym) == WS_PTX_SYM_FUNC;
+    for (uint16_t k = 0; k < o->n && !named; k++)
+        named = names_function(&o->v[k]);
+    return named;
+}
+
+static uint8_t addresses_in(const struct ws_ptx_func *f)
+{
+    uint8_t does = 0;
+    for (uint32_t k = 0; k < f->n_insns; k++) {
+        const struct ws_ptx_insn *i = &f->insns[k];
+        if (i->call && !names_function(&i->call->callee))
+            does |= WS_PTX_CALLS_ADDRESSES;
+        for (uint8_t n = 0; n < i->n_operands; n++)
+            does |= names_function(&i->operands[n]) ? WS_PTX_TAKES_ADDRESSES : 0;
+    }
+    return does;
+}
+
+int ws_ptx_function_addresses(const struct ws_ptx_module *m, uint8_t *ret)
+{
+    struct ws_ptx_reach r;
+    int e = ws_ptx_reach_init(&r, m);
+    if (e)
+        return ws_forward(e);
+    for (uint32_t f = 0; f < m->n_funcs; f++) {
+        if (!m->funcs[f].is_entry || m->funcs[f].is_decl)
+            continue;
+        *ret = addresses_in(&m->funcs[f]);
+        ws_ptx_reach_find(&r, &m->funcs[f]);
+        for (uint32_t n = 0; n < r.n; n++)
+            *ret |= addresses_in(&m->funcs[r.found[n]]);
+        ret++;
+    }
+    ws_ptx_reach_deinit(&r);
+    return 0;
+}
+
 static bool reads_tid_yz(const struct ws_ptx_operand *o)
 {
     if (o->kind == WS_OPD_SREG && o->sreg == WS_SR_TID && o->sreg_dim)

@@ -24,4 +24,10 @@ void ws_ptx_reach_find(struct ws_ptx_reach *r, const struct ws_ptx_func *f);
 /* Adds what @f may call to what was found. */
 void ws_ptx_reach_add(struct ws_ptx_reach *r, const struct ws_ptx_func *f);
 
+/* What a kernel, or a function that it may call, does with addresses of functions, as bits: it
+ * calls through a register; it has code that names a function other than to call it. */
+enum { WS_PTX_CALLS_ADDRESSES = 1, WS_PTX_TAKES_ADDRESSES = 2 };
+/* @ret: for each kernel with a body, in the module's order. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_ptx_function_addresses(const struct ws_ptx_module *m, uint8_t *ret);
+
 #endif
