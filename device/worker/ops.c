@@ -538,7 +538,10 @@ int ws_proxy_preempt(struct ws_device *d, struct ws_op *op)
             ws_list_append(&back, &o->node);
         }
     } else if (o && !op->launch.flags) {
-        tell(p, ws_wire_head_of(WS_WIRE_PREEMPT, o->id), (struct ws_wire_map){0});
+        tell(p,
+             (struct ws_wire_head){
+                 .type = WS_WIRE_PREEMPT, .id = o->id, .value = (int64_t)ws_proxy_host_ns()},
+             (struct ws_wire_map){0});
     }
     bool may = o && !op->launch.flags;
     pthread_mutex_unlock(&p->ops_lock);

@@ -341,6 +341,8 @@ bool ws_device_worker_status(struct ws_device *d, struct ws_worker_status *ret)
     struct ws_proxy *p = ws_proxy_of(d);
     pthread_mutex_lock(&p->ops_lock);
     *ret = p->status;
+    ret->preempt_ns = p->page->preempt_ns;
+    ret->longest_preempt_ns = p->page->longest_preempt_ns;
     pthread_mutex_unlock(&p->ops_lock);
     ret->longest_wait_ns = p->longest_wait_ns;
     return true;

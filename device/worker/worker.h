@@ -33,6 +33,9 @@ struct ws_worker_status {
     /* The longest that a call of device.h, other than opening and closing the device, has kept the
      * thread that opened it: the daemon's loop. */
     uint64_t longest_wait_ns;
+    /* From when ws_device_preempt() was called until the worker had asked the GPU to stop the
+     * launch: the last time, and the longest since this worker was started. 0: there was none. */
+    uint64_t preempt_ns, longest_preempt_ns;
 };
 /* Any thread. Return: false: @d is not such a device. */
 bool ws_device_worker_status(struct ws_device *d, struct ws_worker_status *ret);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/packet.h"
@@ -226,13 +227,22 @@ void worker_on_submit(struct ws_wire_message *m)
 
 /* ---- what is asked of operations ---- */
 
+/* Notes how long that took. Lock held, so that it is noted before the launch's end is reported. */
+static void note_preempt(uint64_t asked_ns)
+{
+    uint64_t ns = ws_clock_ns() - asked_ns;
+    worker.page->preempt_ns = ns;
+    if (ns > worker.page->longest_preempt_ns)
+        worker.page->longest_preempt_ns = ns;
+}
+
 /* A launch that cannot be stopped runs to its end. */
 void worker_on_preempt(struct ws_wire_message *m)
 {
     pthread_mutex_lock(&worker.lock); /* so that on_done() does not free it meanwhile */
     const struct worker_object *o = worker_find(worker.ops, m->head.id);
-    if (o)
-        (void)!ws_device_preempt(worker.device, &o->op->op);
+    if (o && !ws_device_preempt(worker.device, &o->op->op))
+        note_preempt((uint64_t)m->head.value);
     pthread_mutex_unlock(&worker.lock);
 }
 
