@@ -771,6 +771,59 @@ static void test_stack(void **state)
     suite_run(&S, &o, WS_DEV_E_INVALID_VALUE);
 }
 
+/* A driver that has calls and refuses them (values written in streams; events in streams of green
+ * contexts; alignments of addresses) serves all the same; what it cannot do is said. */
+static void test_a_driver_that_refuses(void **state)
+{
+    uint32_t v[4], said = 0;
+    if (suite_target.worker || !suite_target.mock)
+        skip();
+    suite_end(&S);
+    setenv("WS_MOCK_REFUSES", "all", 1);
+    assert_int_equal(suite_begin(&S), 0);
+    const struct ws_cuda_capabilities *c = ws_device_cuda_capabilities(S.device);
+    for (uint32_t k = 0; k < c->n; k++)
+        said += !c->v[k].yes && (!strcmp(c->v[k].name, "green contexts") ||
+                                 !strcmp(c->v[k].name, "stop between blocks"));
+    assert_int_equal(said, 2);
+    uint64_t where = suite_alloc(&S, 0, 512), times = suite_alloc(&S, 0, 512);
+    struct suite_op o = suite_launch(&S, 0, K_SMID, 4, 64, where, times, 0, 0);
+    ws_sm_set_add(&o.op.launch.sms, 1);
+    ws_sm_set_add(&o.op.launch.sms, 5);
+    suite_run(&S, &o, WS_DEV_OK);
+    suite_get(&S, 0, v, where, sizeof(v));
+    for (int k = 0; k < 4; k++)
+        assert_true(ws_sm_set_has(&o.op.launch.sms, v[k]));
+    for (int k = 0; k < 3; k++) {
+        struct suite_op n = suite_launch(&S, 1, K_COUNT, 10, 32, 0, 0, 0, 0);
+        suite_submit(&S, &n);
+        int r = suite_preempt(&S, &n);
+        assert_true(r == -ENOTSUP || r == 1);
+        suite_wait(&n);
+        assert_true(!n.op.error && !n.op.preempted);
+    }
+    suite_get(&S, 1, v, S.vars[1][0], sizeof(*v));
+    assert_int_equal(v[0], 3 * 10 * 32);
+    unsetenv("WS_MOCK_REFUSES");
+}
+
+/* The driver does not know what became of an operation: the GPU is lost, and says so. */
+static void test_a_driver_that_does_not_know(void **state)
+{
+    int (*fail_call)(const char *, uint64_t, int);
+    void *p = suite_target.worker ? NULL : suite_mock("ws_mock_fail");
+    memcpy(&fail_call, &p, sizeof(p));
+    if (!p)
+        skip();
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 32, 0, 0, 0, 0);
+    suite_run(&S, &o, WS_DEV_OK);
+    fail_call("cuEventQuery", 1, 999 /* UNKNOWN */);
+    suite_run(&S, &o, WS_DEV_E_LAUNCH_FAILURE);
+    const char *lost = ws_device_cuda_lost(S.device);
+    assert_non_null(lost);
+    assert_non_null(strstr(lost, "UNKNOWN"));
+}
+
 /* A group of SMs of which the driver makes no context when the device is opened costs only that
  * group. */
 static void test_a_green_context_that_fails(void **state)
@@ -1065,6 +1118,8 @@ static void test_large_blocks(void **state)
     if (suite_target.worker || (suite_target.cuda && !suite_target.mock) ||
         (suite_target.options.unfenced && !suite_target.options.preemptible))
         skip();
+    const char *usual = getenv("WS_MOCK_REGS");
+    char *before = usual ? strdup(usual) : NULL;
     setenv("WS_MOCK_REGS", "68", 1);
     assert_int_equal(ws_device_module_load(S.device, S.ptx, &m, NULL), 0);
     for (uint32_t v = 0; v < ws_dmodule_info(m)->n_vars && v < 16; v++)
@@ -1080,6 +1135,9 @@ static void test_large_blocks(void **state)
     uint32_t got = 0;
     suite_get(&S, 0, &got, vars[0], sizeof(got));
     unsetenv("WS_MOCK_REGS");
+    if (before)
+        setenv("WS_MOCK_REGS", before, 1);
+    free(before);
     assert_int_equal(got, n);
     ws_device_instance_free(S.device, i);
     ws_device_module_unload(S.device, m);
@@ -1499,6 +1557,8 @@ int main(int argc, char **argv)
         T(test_sm_sets_of_cooperative_launches),
         T(test_a_green_context_that_fails),
         T(test_stack),
+        T(test_a_driver_that_refuses),
+        T(test_a_driver_that_does_not_know),
         T(test_occupancy),
         T(test_module_info),
         T(test_a_module_with_a_bad_kernel),

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "device/worker/worker.h"
 
 static struct suite S;
@@ -463,6 +464,13 @@ static const char *stuck_path(void)
     return path;
 }
 
+static void make_file(void)
+{
+    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
 static bool is_done(const struct suite_op *o)
 {
     return __atomic_load_n(&o->done, __ATOMIC_ACQUIRE);
@@ -478,9 +486,7 @@ static void test_stops_beside_a_slow_call(void **state)
                     next = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
     if (!suite_target.mock)
         skip();
-    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
-    assert_true(fd >= 0);
-    close(fd);
+    make_file();
     uint64_t va = suite_alloc(&S, 0, 4 << 20); /* the worker does not come back from it */
     struct suite_op needs = {.op = {.kind = WS_OPK_COPY,
                                     .space = S.space[0],
@@ -525,9 +531,7 @@ static void test_nothing_keeps_the_loop(void **state)
     assert_true(memory >= 0 && !ftruncate(memory, PAGE));
     void *host = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     assert_true(host != MAP_FAILED);
-    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
-    assert_true(fd >= 0);
-    close(fd);
+    make_file();
     assert_int_equal(pthread_create(&thread, NULL, let_go, NULL), 0);
     uint64_t va = suite_alloc(&S, 0, 4 << 20), small = suite_alloc(&S, 1, 512);
     assert_int_equal(ws_space_set_access(S.space[0], va, 1, 1), 0);
@@ -549,13 +553,239 @@ static void test_nothing_keeps_the_loop(void **state)
     close(memory);
 }
 
+/* Begins with a driver that has @variable in its environment. */
+static int setup_with(const char *variable, const char *value)
+{
+    const char *usual = getenv(variable);
+    char *before = usual ? strdup(usual) : NULL;
+    setenv(variable, value, 1);
+    int r = suite_begin(&S);
+    unsetenv(variable);
+    if (before)
+        setenv(variable, before, 1);
+    free(before);
+    return r;
+}
+
 static int setup_stuck(void **state)
 {
     char value[160];
     snprintf(value, sizeof(value), "cuMemCreate:%s", stuck_path());
-    setenv("WS_MOCK_STUCK", value, 1);
-    int r = suite_begin(&S);
-    unsetenv("WS_MOCK_STUCK");
+    return setup_with("WS_MOCK_STUCK", value);
+}
+
+/* ---- the loop does not wait, whatever the driver waits for ---- */
+
+enum { LIMIT_NS = 1000000, ATTEMPTS = 50, N_STEPS = 11, STEP_PAGE = 4096 };
+
+/* A thread of a loader, as the daemon has them. */
+struct loading {
+    struct ws_ptx_module *ptx;
+    struct ws_dmodule *module;
+    _Atomic bool loaded;
+};
+
+static void *load_main(void *arg)
+{
+    struct loading *l = arg;
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                               ".global .align 4 .u32 g;\n.visible .entry k()\n{\n"
+                               ".reg .b32 %r;\nst.global.u32 [g], 1;\nret;\n}\n";
+    if (ws_ptx_parse(&l->ptx, text, strlen(text), NULL, NULL) ||
+        ws_device_module_load(S.device, l->ptx, &l->module, NULL))
+        return "the module was not loaded";
+    l->loaded = true;
+    return NULL;
+}
+
+static uint64_t since(uint64_t *io_ns)
+{
+    uint64_t now = ws_clock_ns(), ns = now - *io_ns;
+    *io_ns = now;
+    return ns;
+}
+
+/* What clients do in one turn of the loop, and how long it kept the loop, step by step. */
+static void turn(void *host, int memory, struct suite_op *launch, struct suite_op *copy,
+                 uint64_t ret_ns[N_STEPS])
+{
+    struct ws_dinstance *i;
+    struct ws_occupancy fits;
+    uint64_t t = ws_clock_ns(), n = 0, va = suite_alloc(&S, 0, 4 << 20);
+    ret_ns[n++] = since(&t);
+    uint64_t small = suite_alloc(&S, 0, 512);
+    ret_ns[n++] = since(&t);
+    assert_int_equal(ws_space_set_access(S.space[0], va, 1, 1), 0);
+    ret_ns[n++] = since(&t);
+    ws_device_host_register(S.device, host, STEP_PAGE, memory);
+    ret_ns[n++] = since(&t);
+    assert_int_equal(ws_device_instance_borrow(S.device, S.module, S.space[0], S.vars[0], &i), 0);
+    ret_ns[n++] = since(&t);
+    *launch = suite_launch(&S, 0, K_COUNT, 1, 32, 0, 0, 0, 0); /* of code that is not loaded */
+    launch->op.launch.instance = i;
+    suite_submit(&S, launch);
+    ret_ns[n++] = since(&t);
+    *copy = (struct suite_op){.op = {.kind = WS_OPK_COPY,
+                                     .space = S.space[0],
+                                     .copy = {.dst_va = small, .src_host = host, .bytes = 64}}};
+    suite_submit(&S, copy);
+    ret_ns[n++] = since(&t);
+    assert_int_equal(ws_device_occupancy(S.device, S.module, K_COUNT, 32, 0, &fits), 0);
+    ret_ns[n++] = since(&t);
+    (void)suite_preempt(&S, launch);
+    ret_ns[n++] = since(&t);
+    ws_device_host_unregister(S.device, host, STEP_PAGE);
+    ret_ns[n++] = since(&t);
+    assert_int_equal(ws_space_unmap(S.space[0], va), 0);
+    ret_ns[n++] = since(&t);
+    assert_int_equal(n, N_STEPS);
+}
+
+/* A kernel has the GPU, and every call of the driver that may wait for it does. Meanwhile nothing
+ * that clients do keeps the daemon's loop for 1 ms. This program's first thread is the loop. On a
+ * busy machine any thread may stand still for that long, so each step has several attempts; a wait
+ * for the kernel would be in all of them. */
+static void test_the_loop_never_waits(void **state)
+{
+    static const char *const names[N_STEPS] = {
+        "memory", "small memory", "access",     "pinned memory",   "an instance", "a launch",
+        "a copy", "occupancy",    "preempting", "unpinned memory", "unmapping"};
+    static struct suite_op launches[ATTEMPTS], copies[ATTEMPTS];
+    uint64_t best[N_STEPS], ns[N_STEPS], worst = 0;
+    struct loading l = {0};
+    pthread_t loader;
+    void *wrong = NULL;
+    int n = 0;
+    if (!suite_target.mock)
+        skip();
+    int memory = memfd_create("loop", MFD_CLOEXEC);
+    assert_true(memory >= 0 && !ftruncate(memory, STEP_PAGE));
+    void *host = mmap(NULL, STEP_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    assert_true(host != MAP_FAILED);
+    memset(best, 0xff, sizeof(best));
+    struct suite_op holds = suite_launch(&S, 1, K_COUNT, 1, 32, 0, 0, 0, 0);
+    suite_submit(&S, &holds);
+    struct ws_device_telemetry now;
+    do { /* until it has the GPU */
+        usleep(1000);
+        ws_device_telemetry(S.device, &now);
+    } while (!now.n_kernels);
+    assert_int_equal(pthread_create(&loader, NULL, load_main, &l), 0);
+    do {
+        worst = 0;
+        turn(host, memory, &launches[n], &copies[n], ns);
+        for (int k = 0; k < N_STEPS; k++) {
+            best[k] = WS_MIN(best[k], ns[k]);
+            worst = WS_MAX(worst, best[k]);
+        }
+    } while (++n < ATTEMPTS && worst > LIMIT_NS);
+    assert_false(is_done(&holds)); /* so there was something to wait for */
+    assert_false(l.loaded);
+    for (int k = 0; k < N_STEPS; k++)
+        if (best[k] > LIMIT_NS)
+            fail_msg("%s kept the loop for %.1f ms each time", names[k], (double)best[k] / 1e6);
+    print_message("%d turns: no step keeps the loop for more than %.0f us\n", n,
+                  (double)worst / 1e3);
+    make_file(); /* kernels may end */
+    suite_wait(&holds);
+    for (int k = 0; k < n; k++) {
+        suite_wait(&launches[k]);
+        suite_wait(&copies[k]);
+        assert_true(!launches[k].op.error && !copies[k].op.error);
+        launches[k].op.launch.progress = ws_progress_free(launches[k].op.launch.progress);
+        ws_device_instance_free(S.device, launches[k].op.launch.instance);
+    }
+    pthread_join(loader, &wrong);
+    unlink(stuck_path());
+    if (wrong)
+        fail_msg("%s", (char *)wrong);
+    ws_device_module_unload(S.device, l.module);
+    ws_ptx_module_free(l.ptx);
+    munmap(host, STEP_PAGE);
+    close(memory);
+}
+
+static int setup_waits(void **state)
+{
+    setenv("WS_MOCK_UNTIL", stuck_path(), 1);
+    make_file(); /* the device runs kernels when it is opened */
+    int r = setup_with("WS_MOCK_WAITS", "all");
+    unlink(stuck_path());
+    unsetenv("WS_MOCK_UNTIL");
+    return r;
+}
+
+/* ---- preempting beside copies ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The queues of both copy engines are full and do not move. Launches begin and are stopped all the
+ * same, and the worker has asked the GPU to stop them within 1 ms of being told. As above, it is
+ * enough if that holds once: a wait for the copies would be in all rounds. */
+static void test_preempts_beside_full_queues(void **state)
+{
+    enum { COPIES = 40, BYTES = 1 << 16, BLOCKS = 20000, ROUNDS = 20 };
+    static uint8_t host[COPIES][BYTES];
+    static struct suite_op copies[COPIES];
+    uint64_t asked[ROUNDS], stopped[ROUNDS];
+    uint32_t n = 0;
+    if (!suite_target.mock)
+        skip();
+    uint64_t va = suite_alloc(&S, 1, COPIES * BYTES);
+    struct suite_op o = suite_launch(&S, 0, K_COUNT, BLOCKS, 32, 0, 0, 0, 0);
+    suite_run(&S, &o, WS_DEV_OK); /* its code is loaded */
+    make_file();
+    for (int k = 0; k < COPIES; k++) {
+        copies[k] = (struct suite_op){
+            .op = {.kind = WS_OPK_COPY, .space = S.space[1], .copy = {.bytes = BYTES}}};
+        if (k % 2) {
+            copies[k].op.copy.dst_va = va + (uint64_t)k * BYTES;
+            copies[k].op.copy.src_host = host[k];
+        } else {
+            copies[k].op.copy.src_va = va + (uint64_t)k * BYTES;
+            copies[k].op.copy.dst_host = host[k];
+        }
+        suite_submit(&S, &copies[k]);
+    }
+    for (int k = 0; n < ROUNDS && k < 20 * ROUNDS; k++) {
+        o = suite_launch(&S, 0, K_COUNT, BLOCKS, 32, 0, 0, 0, 0);
+        suite_submit(&S, &o);
+        usleep(500);
+        uint64_t t = ws_clock_ns();
+        (void)suite_preempt(&S, &o);
+        suite_wait(&o);
+        assert_int_equal(o.op.error, WS_DEV_OK);
+        if (o.op.preempted) { /* it had not ended */
+            stopped[n] = ws_clock_ns() - t;
+            asked[n++] = status().preempt_ns;
+        }
+        o.op.launch.progress = ws_progress_free(o.op.launch.progress);
+    }
+    for (int k = 0; k < COPIES; k++)
+        assert_false(is_done(&copies[k]));
+    assert_int_equal(n, ROUNDS);
+    assert_in_range(status().longest_preempt_ns, asked[0], UINT64_MAX);
+    qsort(asked, n, sizeof(*asked), compare);
+    qsort(stopped, n, sizeof(*stopped), compare);
+    print_message("preempted beside %d copies: asked within %.0f us (half of them), %.0f us (all); "
+                  "stopped within %.0f us (half), %.0f us (all)\n",
+                  COPIES, (double)asked[n / 2] / 1e3, (double)asked[n - 1] / 1e3,
+                  (double)stopped[n / 2] / 1e3, (double)stopped[n - 1] / 1e3);
+    assert_in_range(asked[0], 1, LIMIT_NS);
+    unlink(stuck_path());
+    for (int k = 0; k < COPIES; k++)
+        suite_wait(&copies[k]);
+}
+
+static int setup_full_queues(void **state)
+{
+    suite_target.options.preemptible = true;
+    int r = setup_with("WS_MOCK_COPIES_WAIT", stuck_path());
+    suite_target.options.preemptible = false;
     return r;
 }
 
@@ -574,9 +804,7 @@ static void test_released_while_it_is_compiled(void **state)
     assert_int_equal(ws_ptx_parse(&ptx, text, strlen(text), NULL, NULL), 0);
     assert_int_equal(ws_device_module_load(S.device, ptx, &m, NULL), 0);
     uint64_t g = suite_alloc(&S, 0, 512);
-    int fd = open(stuck_path(), O_CREAT | O_WRONLY, 0600);
-    assert_true(fd >= 0);
-    close(fd);
+    make_file();
     assert_int_equal(ws_device_instance_borrow(S.device, m, S.space[0], &g, &i), 0);
     usleep(50000); /* the compiler has it */
     ws_device_instance_free(S.device, i);
@@ -592,18 +820,12 @@ static int setup_slow_compiler(void **state)
 {
     char value[160];
     snprintf(value, sizeof(value), "cuModuleLoadDataEx:%s", stuck_path());
-    setenv("WS_MOCK_STUCK", value, 1);
-    int r = suite_begin(&S);
-    unsetenv("WS_MOCK_STUCK");
-    return r;
+    return setup_with("WS_MOCK_STUCK", value);
 }
 
 static int setup_unkept(void **state)
 {
-    setenv("WS_MOCK_NO_EXPORT", "1", 1);
-    int r = suite_begin(&S);
-    unsetenv("WS_MOCK_NO_EXPORT");
-    return r;
+    return setup_with("WS_MOCK_NO_EXPORT", "1");
 }
 
 static int setup_impatient(void **state)
@@ -639,6 +861,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_given_up, setup_two, teardown),
         cmocka_unit_test_setup_teardown(test_stops_beside_a_slow_call, setup_stuck, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_keeps_the_loop, setup_stuck, teardown),
+        cmocka_unit_test_setup_teardown(test_the_loop_never_waits, setup_waits, teardown),
+        cmocka_unit_test_setup_teardown(test_preempts_beside_full_queues, setup_full_queues,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_released_while_it_is_compiled, setup_slow_compiler,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),

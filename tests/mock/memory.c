@@ -94,6 +94,8 @@ ws_cu_result cuMemAddressReserve(ws_cu_ptr *va, size_t bytes, size_t align, ws_c
                                  unsigned long long flags)
 {
     ENTER(MOCK_ANY);
+    if (align > GRANULE && mock_named("WS_MOCK_REFUSES", "alignment"))
+        return WS_CU_INVALID_VALUE;
     if (!bytes || bytes % GRANULE || flags)
         return wrong("cuMemAddressReserve", "no whole granules", hint, bytes);
     void *want = (void *)(uintptr_t)hint;

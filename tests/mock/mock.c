@@ -274,18 +274,28 @@ static const struct {
     {"context", "cuStreamDestroy"}, {"context", "cuEventDestroy"},
 };
 
-/* WS_MOCK_WAITS="GROUP,…", or "all" */
-bool mock_waits(const char *group)
+bool mock_named(const char *variable, const char *word)
 {
-    const char *e = getenv("WS_MOCK_WAITS");
-    return e && (!strcmp(e, "all") || strstr(e, group));
+    const char *e = getenv(variable);
+    return e && (!strcmp(e, "all") || strstr(e, word));
+}
+
+/* WS_MOCK_SLOW=N: each Nth call takes 2 ms more. */
+static void be_slow(void)
+{
+    enum { SLOW_US = 2000 };
+    static _Atomic uint64_t n_calls;
+    const char *e = getenv("WS_MOCK_SLOW");
+    uint64_t n = e ? strtoull(e, NULL, 10) : 0;
+    if (n && ++n_calls % n == 0)
+        usleep(SLOW_US);
 }
 
 static bool waits(const char *name)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(may_wait); i++)
         if (!strcmp(may_wait[i].call, name))
-            return mock_waits(may_wait[i].group);
+            return mock_named("WS_MOCK_WAITS", may_wait[i].group);
     return false;
 }
 
@@ -300,6 +310,7 @@ int mock_enter(const char *name, unsigned needs)
     int r = 0;
     tell_watch(name, false);
     wait_if_stuck(name);
+    be_slow();
     pthread_mutex_lock(&mock_lock);
     struct count *c = count_of(name);
     if (c)

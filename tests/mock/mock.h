@@ -96,6 +96,7 @@ struct mock_module {
     struct ws_dinstance *instance;
     uint64_t *var_va;
     uint64_t block_va, block_bytes;
+    const uint32_t *regs; /* of each kernel; NULL: not known */
     _Atomic uint32_t n_running;
 };
 struct mock_function {
@@ -114,8 +115,8 @@ enum { MOCK_ANY = 0, MOCK_CTX = 1 };
 int mock_enter(const char *name, unsigned needs);
 struct mock_gpu *mock_current(void); /* of this thread; NULL */
 WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
-/* Whether the calls of this group wait: WS_MOCK_WAITS. */
-bool mock_waits(const char *group);
+/* Whether an environment variable that is a list of words has this one, or is "all". */
+bool mock_named(const char *variable, const char *word);
 /* Waits until the current context's GPU does nothing; that it does not come to that is a
  * violation. */
 void mock_wait_in(const char *call);
@@ -144,6 +145,12 @@ bool mock_is_machine(const void *image);
 ws_cu_result mock_machine_ptx(const void *image, const struct ws_gpu_spec *gpu,
                               struct ws_ptx_module **ret, struct ws_diags *diags);
 
+/* module.c: the function, if it and its module are alive; else a violation and NULL. */
+const struct ws_kernel_info *mock_function_of(const void *h, const char *call,
+                                              struct mock_function **ret);
+/* How many threads an SM, and so a block, has registers for. */
+uint32_t mock_threads_by_regs(const struct mock_function *f, const struct ws_kernel_info *k);
+
 /* program.c: what programs, and not our daemon, call; NULL: nothing of that name */
 void *mock_program_function(const char *name);
 int mock_ordinal(void); /* of the current context; -1: none */
@@ -156,6 +163,7 @@ struct mock_stream *mock_default_stream(const char *call); /* of the current con
 ws_cu_result mock_program_stream(ws_cu_stream *s);
 void mock_drain_all(void); /* of the current context */
 struct mock_stream *mock_stream_new(struct mock_gpu *g);
+void mock_wait_for_modules(void);          /* until ws_mock_hold_modules() is taken back */
 void mock_streams_end(struct mock_gpu *g); /* cancels, and waits for what runs */
 /* A sticky error: what runs is stopped, what is queued does nothing. */
 void mock_lose(struct mock_gpu *g, int code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams, events, copies, modules, launches. A stream is a thread that does one item after
+/* Streams, events, copies, launches. A stream is a thread that does one item after
  * another; kernels and copies are operations of the software GPU. A fault of a kernel becomes the
  * context's sticky error. Copies with memory that is not pinned are done before the call returns,
  * as the real driver may do. */
@@ -98,6 +98,14 @@ void ws_mock_hold_modules(bool on)
     pthread_mutex_unlock(&gpu_lock);
 }
 
+void mock_wait_for_modules(void)
+{
+    pthread_mutex_lock(&gpu_lock);
+    while (held_modules)
+        pthread_cond_wait(&gpu_changed, &gpu_lock);
+    pthread_mutex_unlock(&gpu_lock);
+}
+
 static bool held_copies;
 
 /* Copies between the host and a GPU stay in the queues of its copy engines until it is taken
@@ -111,11 +119,11 @@ void ws_mock_hold_copies(bool on)
     pthread_mutex_unlock(&gpu_lock);
 }
 
-/* WS_MOCK_QUEUES="copies,fills", or "all": what the GPU does one after another. */
-static bool queues(const char *what)
+/* WS_MOCK_COPIES_WAIT=FILE: they also stay there while the file exists. */
+static bool copies_wait(void)
 {
-    const char *e = getenv("WS_MOCK_QUEUES");
-    return e && (!strcmp(e, "all") || strstr(e, what));
+    const char *e = getenv("WS_MOCK_COPIES_WAIT");
+    return held_copies || (e && !access(e, F_OK));
 }
 
 enum { NO_ENGINE = -1, TO_GPU, FROM_GPU };
@@ -141,8 +149,8 @@ static bool must_queue(const struct mock_stream *s, const struct item *i)
     if (i->module)
         return (held && !s->waited_for) || has_no_room(g, i);
     if (engine != NO_ENGINE)
-        return held_copies || (queues("copies") && g->engine_busy[engine]);
-    return i->op.kind == WS_OPK_FILL && queues("fills") && g->n_kernels;
+        return copies_wait() || (mock_named("WS_MOCK_QUEUES", "copies") && g->engine_busy[engine]);
+    return i->op.kind == WS_OPK_FILL && mock_named("WS_MOCK_QUEUES", "fills") && g->n_kernels;
 }
 
 /* gpu_lock held. No operation is begun in a context that is lost, so those there are when it is are
@@ -186,13 +194,28 @@ bool mock_wait_idle(struct mock_gpu *g)
     return !r;
 }
 
+/* Or for a file that appears or goes. gpu_lock held. */
+static void wait_for_change(void)
+{
+    struct timespec until;
+    if (!getenv("WS_MOCK_COPIES_WAIT")) {
+        pthread_cond_wait(&gpu_changed, &gpu_lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 1000000;
+    until.tv_sec += until.tv_nsec / (long)WS_NS_PER_S;
+    until.tv_nsec %= (long)WS_NS_PER_S;
+    pthread_cond_timedwait(&gpu_changed, &gpu_lock, &until);
+}
+
 /* Return: false: the context is lost. */
 static bool begin(struct mock_stream *s, struct item *i)
 {
     struct mock_gpu *g = s->o.gpu;
     pthread_mutex_lock(&gpu_lock);
     while (must_queue(s, i) && !g->sticky)
-        pthread_cond_wait(&gpu_changed, &gpu_lock);
+        wait_for_change();
     bool good = !g->sticky;
     if (good) {
         g->n_doing++;
@@ -493,6 +516,8 @@ ws_cu_result cuStreamWriteValue32(ws_cu_stream s, ws_cu_ptr va, uint32_t value, 
 {
     ENTER(MOCK_CTX);
     STREAM(s);
+    if (mock_named("WS_MOCK_REFUSES", "values"))
+        return WS_CU_NOT_SUPPORTED;
     struct item *i = item_new();
     i->write_va = va;
     i->write_value = value;
@@ -531,6 +556,8 @@ ws_cu_result cuEventRecord(ws_cu_event e, ws_cu_stream s)
     ENTER(MOCK_CTX);
     EVENT(e);
     STREAM(s);
+    if (st->green && mock_named("WS_MOCK_REFUSES", "events"))
+        return WS_CU_INVALID_HANDLE;
     pthread_mutex_lock(&ev->lock);
     ev->n_pending++;
     pthread_mutex_unlock(&ev->lock);
@@ -755,265 +782,6 @@ ws_cu_result cuMemsetD2D32Async(ws_cu_ptr va, size_t pitch, unsigned v, size_t w
     return fill(s, __func__, va, pitch, v, 4, width, height);
 }
 
-/* ---- modules ---- */
-
-static void module_free(struct mock_module *m)
-{
-    if (m->instance)
-        ws_device_instance_free(m->o.gpu->soft, m->instance);
-    if (m->code)
-        ws_device_module_unload(m->o.gpu->soft, m->code);
-    if (m->block_va)
-        mock_free(m->block_va);
-    m->block_va = 0;
-    ws_ptx_module_free(m->ptx);
-    free(m->var_va);
-    m->var_va = NULL;
-    m->ptx = NULL;
-    m->code = NULL;
-    m->instance = NULL;
-}
-
-static void log_text(unsigned n, const int *options, void *const *values, const char *text)
-{
-    char *buffer = NULL;
-    size_t size = 0;
-    for (unsigned k = 0; k < n; k++) {
-        if (options[k] == WS_CU_JIT_ERROR_LOG_BUFFER)
-            buffer = values[k];
-        if (options[k] == WS_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-            size = (size_t)(uintptr_t)values[k];
-    }
-    if (buffer && size)
-        snprintf(buffer, size, "ptxas application ptx input, %s", text);
-}
-
-static bool place_vars(struct mock_module *m)
-{
-    uint64_t at = 0;
-    m->var_va = ws_alloc_array(m->ptx->n_vars + (size_t)1, sizeof(*m->var_va));
-    if (!m->var_va)
-        return false;
-    for (int pass = 0; pass < 2; pass++) {
-        at = 0;
-        for (uint32_t k = 0; k < m->ptx->n_vars; k++) {
-            const struct ws_ptx_var *v = &m->ptx->vars[k];
-            if (!v->size_bytes || (v->space != WS_SP_GLOBAL && v->space != WS_SP_CONST))
-                continue;
-            at = WS_ALIGN_UP(at, (uint64_t)WS_MAX(v->align, 16u));
-            if (pass)
-                m->var_va[k] = m->block_va + at;
-            at += v->size_bytes;
-        }
-        if (!pass && at && !(m->block_va = mock_alloc(m->o.gpu, at)))
-            return false;
-    }
-    return true;
-}
-
-ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n, int *options,
-                                void **values)
-{
-    ENTER(MOCK_CTX);
-    pthread_mutex_lock(&gpu_lock);
-    while (held_modules)
-        pthread_cond_wait(&gpu_changed, &gpu_lock);
-    pthread_mutex_unlock(&gpu_lock);
-    struct ws_diags diags = WS_DIAGS_NULL;
-    struct mock_module *m = ws_alloc(sizeof(*m));
-    if (!m)
-        return WS_CU_OUT_OF_MEMORY;
-    m->o.gpu = mock_current();
-    int r = WS_CU_SUCCESS;
-    if (mock_is_machine(image))
-        r = mock_machine_ptx(image, &m->o.gpu->soft->spec, &m->ptx, &diags);
-    else if (ws_ptx_parse(&m->ptx, image, strlen(image), "", &diags))
-        r = WS_CU_INVALID_PTX;
-    if (!r && ws_device_module_load(m->o.gpu->soft, m->ptx, &m->code, &diags))
-        r = WS_CU_INVALID_PTX;
-    for (uint32_t k = 0; !r && k < ws_dmodule_info(m->code)->n_kernels; k++)
-        if (ws_dmodule_info(m->code)->kernels[k].unsupported_code == WS_PTX_E_NOTFOUND)
-            r = WS_CU_INVALID_PTX;
-    if (!r && (!place_vars(m) || ws_device_instance_new(m->o.gpu->soft, m->code, m->o.gpu->space,
-                                                        m->var_va, &m->instance)))
-        r = WS_CU_OUT_OF_MEMORY;
-    if (r) {
-        log_text(n, options, values, diags.n ? diags.v[0].text : "no memory");
-        module_free(m);
-        free(m);
-    } else {
-        pthread_mutex_lock(&mock_lock);
-        mock_object_add(&m->o, MOCK_MODULE, mock_current());
-        pthread_mutex_unlock(&mock_lock);
-        *ret = (ws_cu_module)(void *)m;
-    }
-    ws_diags_deinit(&diags);
-    return r;
-}
-
-ws_cu_result cuModuleUnload(ws_cu_module h)
-{
-    int r = mock_enter(__func__, MOCK_CTX);
-    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
-    if (!m)
-        return WS_CU_INVALID_HANDLE;
-    if (m->n_running) {
-        if (!r)
-            mock_violation("cuModuleUnload: %u launches of it are under way", m->n_running);
-        return r;
-    }
-    pthread_mutex_lock(&mock_lock);
-    m->o.alive = false;
-    pthread_mutex_unlock(&mock_lock);
-    module_free(m);
-    return r;
-}
-
-ws_cu_result cuModuleGetFunction(ws_cu_function *f, ws_cu_module h, const char *name)
-{
-    ENTER(MOCK_CTX);
-    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
-    if (!m)
-        return WS_CU_INVALID_HANDLE;
-    const struct ws_dmodule_info *info = ws_dmodule_info(m->code);
-    for (uint32_t k = 0; k < info->n_kernels; k++)
-        if (!strcmp(info->kernels[k].name, name)) {
-            struct mock_function *fn = ws_alloc(sizeof(*fn));
-            if (!fn)
-                return WS_CU_OUT_OF_MEMORY;
-            fn->module = m;
-            fn->kernel = k;
-            pthread_mutex_lock(&mock_lock);
-            mock_object_add(&fn->o, MOCK_FUNCTION, mock_current());
-            pthread_mutex_unlock(&mock_lock);
-            *f = (ws_cu_function)(void *)fn;
-            return WS_CU_SUCCESS;
-        }
-    return WS_CU_NOT_FOUND;
-}
-
-ws_cu_result cuModuleGetGlobal(ws_cu_ptr *va, size_t *bytes, ws_cu_module h, const char *name)
-{
-    ENTER(MOCK_CTX);
-    struct mock_module *m = mock_object_of(h, MOCK_MODULE, __func__);
-    for (uint32_t k = 0; m && k < m->ptx->n_vars; k++)
-        if (!strcmp(m->ptx->vars[k].name, name)) {
-            *va = m->var_va[k];
-            *bytes = m->ptx->vars[k].size_bytes;
-            return WS_CU_SUCCESS;
-        }
-    return m ? WS_CU_NOT_FOUND : WS_CU_INVALID_HANDLE;
-}
-
-static const struct ws_kernel_info *function_of(const void *h, const char *call,
-                                                struct mock_function **ret)
-{
-    struct mock_function *f = mock_object_of(h, MOCK_FUNCTION, call);
-    if (f && !f->module->o.alive) {
-        mock_violation("%s: the function's module was unloaded", call);
-        f = NULL;
-    }
-    *ret = f;
-    return f ? &ws_dmodule_info(f->module->code)->kernels[f->kernel] : NULL;
-}
-
-/* WS_MOCK_REGS=N: kernels need N registers for each thread, or as many as a block leaves that is as
- * large as the kernel says. 0: it is not asked for. */
-static uint32_t regs_of(const struct mock_function *f, const struct ws_kernel_info *k)
-{
-    const char *e = getenv("WS_MOCK_REGS");
-    uint32_t n = e ? (uint32_t)strtoul(e, NULL, 10) : 0;
-    const struct ws_ptx_func *p = ws_ptx_find_func(f->module->ptx, k->name);
-    bool says = p && (p->maxntid[0] || p->reqntid[0]);
-    return says ? WS_MIN(n, f->o.gpu->soft->spec.regs_per_sm / k->max_threads_per_block) : n;
-}
-
-/* Of an SM, and so of a block. */
-static uint32_t threads_by_regs(const struct mock_function *f, const struct ws_kernel_info *k)
-{
-    uint32_t n = regs_of(f, k);
-    return n ? f->o.gpu->soft->spec.regs_per_sm / n & ~31u : UINT32_MAX;
-}
-
-ws_cu_result cuFuncGetAttribute(int *value, int attribute, ws_cu_function h)
-{
-    ENTER(MOCK_CTX);
-    struct mock_function *f;
-    const struct ws_kernel_info *k = function_of(h, __func__, &f);
-    if (!k)
-        return WS_CU_INVALID_HANDLE;
-    switch (attribute) {
-    case WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = (int)WS_MIN(k->max_threads_per_block, threads_by_regs(f, k));
-        break;
-    case WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        *value = (int)k->static_shared_bytes;
-        break;
-    case WS_CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        *value = (int)k->const_bytes;
-        break;
-    case WS_CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        *value = (int)k->local_bytes;
-        break;
-    case WS_CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *value = (int)(regs_of(f, k) ? regs_of(f, k) : WS_MIN(k->n_regs, 255u));
-        break;
-    default:
-        return WS_CU_INVALID_VALUE;
-    }
-    return WS_CU_SUCCESS;
-}
-
-ws_cu_result cuFuncSetAttribute(ws_cu_function h, int attribute, int value)
-{
-    ENTER(MOCK_CTX);
-    struct mock_function *f;
-    const struct ws_kernel_info *k = function_of(h, __func__, &f);
-    if (!k || attribute != WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
-        value + (int)k->static_shared_bytes >
-            (int)f->o.gpu->soft->spec.shared_bytes_per_block_optin)
-        return WS_CU_INVALID_VALUE;
-    f->dynamic_bytes = value;
-    return WS_CU_SUCCESS;
-}
-
-ws_cu_result cuFuncGetParamInfo(ws_cu_function h, size_t index, size_t *offset, size_t *bytes)
-{
-    ENTER(MOCK_CTX);
-    struct mock_function *f;
-    const struct ws_kernel_info *k = function_of(h, __func__, &f);
-    if (!k)
-        return WS_CU_INVALID_HANDLE;
-    if (index >= k->n_params)
-        return WS_CU_INVALID_VALUE;
-    /* Counted anew: C layout in the order written. */
-    uint64_t at = 0;
-    for (size_t p = 0; p <= index; p++) {
-        const struct ws_ptx_var *v = &k->params[p];
-        at = WS_ALIGN_UP(at, (uint64_t)WS_MAX(v->align, 1u));
-        *offset = at;
-        *bytes = v->size_bytes;
-        at += v->size_bytes;
-    }
-    return WS_CU_SUCCESS;
-}
-
-ws_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, ws_cu_function h, int threads,
-                                                         size_t shared_bytes)
-{
-    ENTER(MOCK_CTX);
-    struct mock_function *f;
-    struct ws_occupancy o;
-    const struct ws_kernel_info *k = function_of(h, __func__, &f);
-    if (!k)
-        return WS_CU_INVALID_HANDLE;
-    if (threads <= 0 || ws_device_occupancy(f->o.gpu->soft, f->module->code, f->kernel,
-                                            (uint32_t)threads, (uint32_t)shared_bytes, &o))
-        return WS_CU_INVALID_VALUE;
-    *blocks = (int)WS_MIN(o.blocks_per_sm, threads_by_regs(f, k) / (uint32_t)threads);
-    return WS_CU_SUCCESS;
-}
-
 /* ---- launches ---- */
 
 ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_function h, void **params,
@@ -1022,7 +790,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
     ENTER(MOCK_CTX);
     STREAM(c->stream);
     struct mock_function *f;
-    const struct ws_kernel_info *k = function_of(h, __func__, &f);
+    const struct ws_kernel_info *k = mock_function_of(h, __func__, &f);
     const uint8_t *buffer = NULL;
     size_t bytes = 0;
     if (!k)
@@ -1044,10 +812,10 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
             WS_MAX(f->o.gpu->soft->spec.shared_bytes_per_block,
                    (uint32_t)f->dynamic_bytes + k->static_shared_bytes))
         return WS_CU_INVALID_VALUE;
-    if (threads > threads_by_regs(f, k))
+    if (threads > mock_threads_by_regs(f, k))
         return WS_CU_LAUNCH_OUT_OF_RESOURCES;
     const char *loading = getenv("CUDA_MODULE_LOADING");
-    if (!atomic_exchange(&f->launched, true) && mock_waits("first") &&
+    if (!atomic_exchange(&f->launched, true) && mock_named("WS_MOCK_WAITS", "first") &&
         !(loading && !strcmp(loading, "EAGER")))
         mock_wait_in("the first cuLaunchKernelEx of a function");
     struct item *i = item_new();
