@@ -36,9 +36,11 @@
 #include "frontend/cuda_types.h"
 #include "frontend/errors.h"
 
+/* That something isn't ready yet is no error, and is not remembered: work takes longer here than on
+ * a GPU, and programs that ask and go on take what is left behind for an error of a later call. */
 static inline int ws_rt_record(int code)
 {
-    if (WS_UNLIKELY(code))
+    if (WS_UNLIKELY(code) && code != CUDA_NOT_READY)
         ws_thread.last_error = code;
     return code;
 }

@@ -67,7 +67,8 @@ static int blocks_only_its_stream(cudaStream_t a, cudaStream_t b)
         FAIL("the other stream: %d", host);
     if (cudaStreamQuery(a) != cudaErrorNotReady)
         FAIL("the stream with the function is done");
-    (void)cudaGetLastError();
+    if (cudaPeekAtLastError() != cudaSuccess)
+        FAIL("that the stream is not done is remembered as an error");
     if (((volatile int *)p)[1])
         FAIL("the kernel behind the function ran");
     go = 1; // had the function run in this thread, we would never have come here
