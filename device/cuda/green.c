@@ -7,8 +7,9 @@
  * reads %smid in each group when the device is opened. A group in which that fails is not used. If
  * what was read disagrees with the groups' sizes, or two groups share an SM, no green context is
  * used. The same is tried there that launches will do: the driver's documentation does not say
- * whether events of the primary context may be recorded in a green context's streams. A launch with a set of SMs gets the groups that lie entirely in the set; if there is none,
- * it gets the whole GPU.
+ * whether events of the primary context may be recorded in a green context's streams. A launch with
+ * a set of SMs gets the groups that lie entirely in the set; if there is none, it gets the whole
+ * GPU.
  *
  * A launch that goes by tickets needs no green context. But where whole groups make up exactly its
  * set, it gets one: then all its blocks begin on SMs of the set, and it is launched once, not in
