@@ -11,7 +11,7 @@
 
 #include "protocol/handoff.h"
 
-enum { MAX_FDS = 8 };
+enum { MAX_FDS = 8, FILE_BYTES = 1 << 16 };
 
 void side_init(struct side *s)
 {
@@ -47,10 +47,11 @@ void side_connect(struct side *s, const char *path)
     s->fd = ws_handoff_connect(path);
 }
 
+/* Memory as the daemon takes it from a client. */
 static int memory_file(void)
 {
     static int fd = -1;
-    if (fd < 0 && (fd = memfd_create("fuzz", MFD_CLOEXEC)) < 0)
+    if (fd < 0 && (fd = ws_packet_memfd("fuzz", FILE_BYTES)) < 0)
         abort();
     return fd;
 }
@@ -80,9 +81,11 @@ void side_send(struct side *s, const void *p, size_t n, unsigned n_fds)
 
 void side_ask(struct side *s, const struct ws_handoff_request *q)
 {
+    int fd = q->kind == WS_HANDOFF_IMPORT   ? s->exported
+             : q->kind == WS_HANDOFF_SHARED ? memory_file()
+                                            : -1;
     if (s->fd >= 0)
-        (void)!ws_packet_send(s->fd, q, sizeof(*q), q->kind == WS_HANDOFF_IMPORT ? s->exported : -1,
-                              MSG_DONTWAIT);
+        (void)!ws_packet_send(s->fd, q, sizeof(*q), fd, MSG_DONTWAIT);
 }
 
 /* Return: false: the descriptor is not kept. */

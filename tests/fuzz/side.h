@@ -22,7 +22,7 @@ void side_end(struct side *s);
 void side_connect(struct side *s, const char *path);
 /* Sends @n bytes with @n_fds descriptors (at most 8) of a memory file. */
 void side_send(struct side *s, const void *p, size_t n, unsigned n_fds);
-/* The same for a request, with s->exported if it is an IMPORT. */
+/* The same for a request: an IMPORT with s->exported, a SHARED with the memory file. */
 void side_ask(struct side *s, const struct ws_handoff_request *q);
 /* Takes all answers that have come; a descriptor that belongs to the answer of @kind is kept,
  * others are closed. */
