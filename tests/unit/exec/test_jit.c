@@ -386,6 +386,29 @@ static void test_shapes_are_bounded(void **state)
     unsetenv("WS_SOFT_JIT");
 }
 
+/* So for a module that has very many kernels. */
+static void test_shapes_of_a_module_are_bounded(void **state)
+{
+    enum { KERNELS = WS_JIT_MODULE_SHAPES / WS_JIT_KERNEL_SHAPES, ROOM = 4096 };
+    struct fix f;
+    char text[ROOM];
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    int at = snprintf(text, sizeof(text), ".version 8.0\n.target sm_80\n.address_size 64\n");
+    for (int k = 0; k <= KERNELS; k++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, ".visible .entry k%d() { ret; }\n", k);
+    setenv("WS_SOFT_JIT", "tiers", 1);
+    fix_init(&f);
+    fix_must_load(&f, text);
+    for (uint32_t k = 0; k < KERNELS; k++)
+        for (uint32_t n = 1; n <= WS_JIT_KERNEL_SHAPES; n++)
+            assert_non_null(ws_jit_of(f.code, k, (const uint32_t[3]){n, 1, 1}));
+    assert_null(ws_jit_of(f.code, KERNELS, (const uint32_t[3]){1, 1, 1}));
+    fix_deinit(&f);
+    unsetenv("WS_SOFT_JIT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
         cmocka_unit_test(test_shapes_are_bounded),
+        cmocka_unit_test(test_shapes_of_a_module_are_bounded),
     };
     return cmocka_run_group_tests_name("exec_jit", tests, NULL, NULL);
 }
