@@ -240,6 +240,20 @@ static bool has_nameless_runtime(const struct ws_elf *e)
              named(&dynamic, "__cudaRegisterFatBinary", false));
 }
 
+/* May the object hold a runtime though it has no kernels, as modules of Python do that call the
+ * runtime? Each runtime looks up the driver, and has the names of CUDA's errors; others have the
+ * names, too, so the runtime's code decides. */
+static bool has_error_names(const struct ws_elf *e)
+{
+    static const char name[] = "cudaErrorCudartUnloading", lookup[] = "dlsym";
+    struct ws_elf_symbols dynamic;
+    const Elf64_Shdr *s = ws_elf_section(e, ".rodata");
+    const void *text = s ? ws_elf_contents(e, s, 1) : NULL;
+    return text && ws_elf_symbols(e, SHT_DYNSYM, &dynamic) &&
+           memmem(dynamic.names, dynamic.names_bytes, lookup, sizeof(lookup)) &&
+           memmem(text, s->sh_size, name, sizeof(name));
+}
+
 /* Writes the jumps of one run of pages. */
 static int write_jumps(const struct target *t, size_t n, uintptr_t base, size_t *n_failed)
 {
@@ -262,10 +276,11 @@ static int find_targets(const struct ws_elf *e, void *(*find)(const char *), str
     if (ws_elf_symbols(e, SHT_SYMTAB, &s) && defines(&s, "__cudaRegisterFatBinary") &&
         defines(&s, "cudaMalloc"))
         return collect(e, &s, find, ret, ret_n);
-    if (!has_nameless_runtime(e))
+    bool has_kernels = has_nameless_runtime(e);
+    if (!has_kernels && !has_error_names(e))
         return WS_REDIRECT_NONE;
     if (!ws_static_runtime_find(e, &stripped))
-        return WS_REDIRECT_STRIPPED;
+        return has_kernels ? WS_REDIRECT_STRIPPED : WS_REDIRECT_NONE;
     result->stripped_version = stripped.version;
     return collect_stripped(e, &stripped, find, ret, ret_n);
 }

@@ -72,6 +72,17 @@ CU
     entry_points() { WS_DEBUG=redirect with "$1" && grep -o 'entry_points=[0-9]*' "$tmp/err"; }
     check "nvcc's static runtime, stripped: as many entry points as with symbols" \
         [ "$(entry_points "$tmp/k")" = "$(entry_points "$tmp/ks")" ]
+    cat >"$tmp/h.cpp" <<'CPP'
+#include <cstdio>
+#include <cuda_runtime.h>
+int main() { int n; printf("error %d\n", cudaGetDeviceCount(&n)); }
+CPP
+    "$nvcc" -c -o "$tmp/h.o" "$tmp/h.cpp" >/dev/null
+    # not linked by nvcc, which would add what kernels need
+    ${CXX:-g++} -s -o "$tmp/hs" "$tmp/h.o" "$(dirname "$nvcc")/../lib64/libcudart_static.a" -ldl -lrt -lpthread
+    check "nvcc's static runtime, stripped, without kernels: runs" with "$tmp/hs"
+    check "nvcc's static runtime, stripped, without kernels: asked for our daemon" \
+        grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
     "$nvcc" -cudart shared -o "$tmp/kd" "$tmp/k.o" >/dev/null
     LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64 check "nvcc's shared runtime: runs" with "$tmp/kd"
     check "nvcc's shared runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
