@@ -51,6 +51,14 @@ EXTRA_DIST += frontend/compilers/ptxas.sh
 CLEANFILES += frontend/wattshare-ptxas
 frontend/wattshare-ptxas: frontend/compilers/ptxas.sh
 	$(AM_V_GEN)$(MKDIR_P) frontend && cp $(top_srcdir)/frontend/compilers/ptxas.sh $@ && chmod 755 $@
+# The same for nvcc. It needs the name, so it has a folder of its own, which comes first in PATH.
+wscompilersdir = $(wslibdir)/wattshare-compilers
+wscompilers_SCRIPTS = frontend/wattshare-compilers/nvcc
+EXTRA_DIST += frontend/compilers/nvcc.sh
+CLEANFILES += frontend/wattshare-compilers/nvcc
+frontend/wattshare-compilers/nvcc: frontend/compilers/nvcc.sh
+	$(AM_V_GEN)$(MKDIR_P) frontend/wattshare-compilers && \
+		cp $(top_srcdir)/frontend/compilers/nvcc.sh $@ && chmod 755 $@
 install-exec-hook:
 	$(MKDIR_P) $(DESTDIR)$(wslibdir)/wattshare-driver $(DESTDIR)$(wslibdir)/wattshare-gate
 	for n in libcuda.so.1 libcuda.so; do ln -sf ../libwattshare-gate.so $(DESTDIR)$(wslibdir)/wattshare-gate/$$n || exit 1; done

@@ -116,20 +116,32 @@ static int set_library_path(const char *lib, const char *folder)
     return r;
 }
 
-/* Programs that call nvidia-smi, as CodeCarbon does, find ours where there is no other: it comes
- * last in PATH. */
-static int set_path(const char *lib, const char *folder)
+/* Adds a folder beside the library to PATH, in front or behind, once. */
+static int add_to_path(const char *lib, const char *folder, bool front)
 {
-    char found[PATH_MAX], *value = NULL;
+    char *value = NULL;
     const char *old = getenv("PATH"), *slash = strrchr(lib, '/');
-    if (!slash || find_program("nvidia-smi", found))
+    if (!slash || (old && strstr(old, folder)))
         return 0;
-    if (asprintf(&value, "%s:%.*s%s", old && *old ? old : "/usr/bin:/bin", (int)(slash - lib), lib,
-                 folder) < 0)
+    if (!old || !*old)
+        old = "/usr/bin:/bin";
+    int n = (int)(slash - lib);
+    int r = front ? asprintf(&value, "%.*s%s:%s", n, lib, folder, old)
+                  : asprintf(&value, "%s:%.*s%s", old, n, lib, folder);
+    if (r < 0)
         return -1;
-    int r = setenv("PATH", value, 1);
+    r = setenv("PATH", value, 1);
     free(value);
     return r;
+}
+
+/* Programs that call nvidia-smi, as CodeCarbon does, find ours where there is no other. PyCUDA
+ * calls nvcc and loads what that makes, so a stand-in comes before it (frontend/compilers). */
+static int set_path(const char *lib)
+{
+    char found[PATH_MAX];
+    int r = find_program("nvidia-smi", found) ? 0 : add_to_path(lib, "/wattshare-driver", false);
+    return r || !find_program("nvcc", found) ? r : add_to_path(lib, "/wattshare-compilers", true);
 }
 
 /* Triton calls ptxas and loads what that makes. The stand-in for it lies beside the library. Who
@@ -155,9 +167,9 @@ int ws_program_environment(const char *endpoint, const char *task)
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") ||
-            set_path(lib, "/wattshare-driver") || set_ptxas(lib) ||
-            setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
+        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_path(lib) ||
+            set_ptxas(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
+            (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;
 }

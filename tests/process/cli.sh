@@ -59,6 +59,21 @@ cmp "$tmp/a.ptx" "$tmp/a.o" || fail "wattshare-ptxas does not hand the PTX throu
 "$build/frontend/wattshare-ptxas" --version | grep -q 'release [0-9]*\.[0-9]*' || fail "wattshare-ptxas says no version"
 ! "$build/frontend/wattshare-ptxas" -v "$tmp/none.ptx" -o "$tmp/b.o" 2>/dev/null || fail "wattshare-ptxas takes a file that is not there"
 ok "wattshare-ptxas"
+# the stand-in for nvcc, called as PyCUDA does; it must come before one that tells its arguments
+mkdir "$tmp/nvcc"
+printf '#!/bin/sh\necho "nvcc: $*"\n' >"$tmp/nvcc/nvcc"
+chmod +x "$tmp/nvcc/nvcc"
+(
+    PATH=$tmp/nvcc:$PATH
+    run 0 '^nvcc: --ptx -arch sm_86 -I/a b kernel.cu -o kernel.cubin$' run -- nvcc --cubin -arch sm_86 '-I/a b' kernel.cu
+    run 0 '^nvcc: --ptx -o c d.cu$' run -- nvcc -cubin -o c d.cu
+    run 0 '^nvcc: -c -o c d.cu$' run -- nvcc -c -o c d.cu
+)
+[ -n "$asan" ] || {
+    PATH=$tmp/nvcc:/usr/bin:/bin "$build/frontend/wattshare-compilers/nvcc" --version >"$tmp/out"
+    grep -qx 'nvcc: --version' "$tmp/out" || fail "the stand-in for nvcc does not call the next one"
+}
+ok "the stand-in for nvcc"
 run 0 "^$WATTSHARE_SOCKET" run -- sh -c 'echo "$WATTSHARE_SOCKET"'
 stop_daemon
 unset WATTSHARE_SOCKET
