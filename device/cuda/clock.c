@@ -106,7 +106,7 @@ static void ask(struct ws_cuda *d)
 static void see(struct ws_cuda *d)
 {
     uint64_t then;
-    ws_cu_result r = WS_CU(d, cuEventQuery, d->next_reference);
+    ws_cu_result r = ws_cuda_end_of(d, d->next_reference);
     if (r == WS_CU_NOT_READY)
         return;
     d->asked = false;
