@@ -11,7 +11,8 @@ bench_bench_truth_SOURCES = bench/bench_truth.c
 bench_bench_truth_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_truth_LDADD = papers/libpapers.a device/libdevice.a ptx/libptx.a base/libbase.a \
 	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
-EXTRA_DIST += bench/truth.sh bench/truth/kernels.cu bench/truth/kernels.ptx
+EXTRA_DIST += bench/truth.sh bench/truth/README.md \
+	bench/truth/kernels.cu bench/truth/kernels.ptx
 .PHONY: truth-ptx
 truth-ptx:
 	cd $(top_srcdir)/bench/truth && $(NVCC) -ptx -arch=compute_75 -o kernels.ptx kernels.cu

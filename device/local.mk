@@ -9,6 +9,7 @@ device_libdevice_a_SOURCES = device/device.h device/mapping.h device/op.h device
 # the models that software GPUs follow, so that not all who open a device must link models/ too
 device_libdevice_a_SOURCES += models/event_power.c models/event_time.c
 device_libdevice_a_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DWS_SBINDIR='"$(sbindir)"' -DWS_PKGLIBEXECDIR='"$(pkglibexecdir)"'
+EXTRA_DIST += device/README.md
 include device/soft/exec.mk
 include device/soft/soft.mk
 include device/cuda/cuda.mk

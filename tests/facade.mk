@@ -55,6 +55,7 @@ tests/cuda/nv/facade_per_thread: tests/cuda/nv/facade_runtime.ptsz.o tests/cuda/
 tests/cuda/nv/facade_older: tests/cuda/nv/facade_runtime.legacy.o tests/cuda/nv/facade_runtime2.legacy.o
 	$(FACADE_NVCC) -o $@ $^
 EXTRA_DIST += tests/process/facade_runtime.cu tests/process/facade_runtime2.cu \
-	tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py
+	tests/process/facade_types.c tools/entrypoints.py tools/facade_pairs.py \
+	tools/static_runtimes.py
 dist_check_SCRIPTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh
 TESTS += tests/process/facade.sh tests/process/exports.sh tests/process/toolkit.sh

@@ -33,3 +33,10 @@ LINT_NODES = 20000
 lint-tidy: $(BUILT_SOURCES)
 	@cd $(top_srcdir) && find $(LINT_DIRS) -name '*.c' -print0 | xargs -0 -n 4 -P 2 sh -c \
 	  'clang-tidy --quiet "$$@" -- -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) -std=gnu11 -D_GNU_SOURCE -I. -I$(abs_top_builddir) -DSBINDIR=\"\" -DWSLIBDIR=\"\" -DBINDIR=\"\" -DSYSCONFDIR=\"\" -DWS_SBINDIR=\"\" -DWS_PKGLIBEXECDIR=\"\" 2>/dev/null' sh && echo "lint: clang-tidy is clean"
+
+# distcheck compares the tarball with git: what no test reads can be missing without any test that
+# fails.
+distcheck-hook:
+	@cd $(top_srcdir) && git ls-files 2>/dev/null | grep -vxF .gitignore | while read -r f; do \
+	  [ -e "$(abs_top_builddir)/$(distdir)/$$f" ] || echo "not in the tarball: $$f"; done | { ! grep . ; }
+.PHONY: distcheck-hook
