@@ -272,6 +272,31 @@ static void test_mapped_host_memory(void **state)
     close(fd);
 }
 
+static int setup_other_addresses(void **state)
+{
+    setenv("WS_MOCK_NO_HOST_POINTERS", "1", 1);
+    int r = suite_begin(&S);
+    unsetenv("WS_MOCK_NO_HOST_POINTERS");
+    return r;
+}
+
+/* A GPU that sees the host's memory at other addresses than programs do: it is said, not tried. */
+static void test_no_mapped_host_memory(void **state)
+{
+    enum { BYTES = 8192 };
+    if (!suite_target.mock)
+        skip();
+    int fd = ws_packet_memfd("suite", BYTES);
+    assert_true(fd >= 0);
+    void *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(host, MAP_FAILED);
+    ws_device_host_register(S.device, host, BYTES, fd);
+    assert_int_equal(ws_space_map_host(S.space[0], SUITE_HOST_VA, BYTES, host), -ENOTSUP);
+    ws_device_host_unregister(S.device, host, BYTES);
+    munmap(host, BYTES);
+    close(fd);
+}
+
 /* ---- copies ---- */
 
 /* A copy that needs the driver's staging goes by while code is being compiled. */
@@ -1550,6 +1575,8 @@ int main(int argc, char **argv)
         T(test_small_memory_at_a_second_place),
         T(test_small_memory_given_back),
         T(test_mapped_host_memory),
+        cmocka_unit_test_setup_teardown(test_no_mapped_host_memory, setup_other_addresses,
+                                        teardown),
         T(test_copies_pass_compilers),
         T(test_copies_of_all_sizes),
         T(test_boxes),
