@@ -296,7 +296,7 @@ int main(int argc, char **argv)
     struct ws_ptx_module *m;
     struct ws_diags diags = WS_DIAGS_NULL;
     if (ws_ptx_parse(&m, bench_ptx, strlen(bench_ptx), "bench_interp.ptx", &diags) != 0 ||
-        ws_code_new(&code, m, &diags) != 0 || ws_space_new(&space) != 0 ||
+        ws_code_new(&code, m, 0, &diags) != 0 || ws_space_new(&space) != 0 ||
         place_variables(m) != 0) {
         char *text = ws_diags_text(&diags);
         fputs(text ? text : "", stderr);

@@ -46,7 +46,7 @@ static void measure(const struct hard_text *kind, uint32_t n, struct times *ret)
     ret->r = ws_ptx_parse(&m, text, ret->bytes, NULL, &diags);
     t1 = t2 = t3 = cpu_ms();
     if (!ret->r) {
-        ret->r = ws_code_new(&c, m, &diags);
+        ret->r = ws_code_new(&c, m, 0, &diags);
         t2 = t3 = cpu_ms();
     }
     if (!ret->r) {

@@ -207,6 +207,10 @@ static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
         snprintf(spec->calibrated, sizeof(spec->calibrated), "%s", cfg_getstr(c, "calibrated"));
     if (cfg_size(c, "cc"))
         (void)parse_cc(cfg_getstr(c, "cc"), &spec->cc_major, &spec->cc_minor);
+    uint32_t major = spec->cc_major, minor = spec->cc_minor;
+    if (cfg_size(c, "hardware_cc"))
+        (void)parse_cc(cfg_getstr(c, "hardware_cc"), &major, &minor);
+    spec->hardware_cc = 10 * major + minor;
     for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
         key_set(spec, &keys[i],
                 cfg_size(c, keys[i].name) ? cfg_getint(c, keys[i].name) : keys[i].def);

@@ -10,6 +10,7 @@ struct ws_gpu_spec {
     char name[32];    /* "rtx3070" */
     char product[64]; /* "NVIDIA GeForce RTX 3070", reported to programs */
     uint32_t cc_major, cc_minor;
+    uint32_t hardware_cc; /* what the real GPU has, times 10; programs may be told another one */
     uint32_t n_sms, max_threads_per_sm, max_blocks_per_sm, regs_per_sm, max_threads_per_block;
     uint32_t shared_bytes_per_sm, shared_bytes_per_block, shared_bytes_per_block_optin;
     uint32_t core_mhz, memory_mhz, memory_bus_bits, l2_bytes;

@@ -328,7 +328,7 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
     if (!m)
         return ws_raise(-ENOMEM);
     m->ptx = ptx;
-    int r = ws_code_new(&m->code, ptx, diags);
+    int r = ws_code_new(&m->code, ptx, dev->spec.hardware_cc, diags);
     if (!r && soft_of(dev)->inspect)
         r = ws_code_inspect(m->code);
     if (r) {

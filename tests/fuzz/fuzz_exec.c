@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t n;
     if (ws_ptx_parse(&m, (const char *)data, size, NULL, &diags) != 0)
         goto out;
-    int r = ws_code_new(&code, m, &diags);
+    int r = ws_code_new(&code, m, 0, &diags);
     if (r != 0 || ws_space_new(&space) != 0 || ws_space_map_host(space, va, BUF_BYTES, buf) != 0)
         goto out;
     var_va = calloc(m->n_vars + 1, sizeof(*var_va));

@@ -43,7 +43,7 @@ static void count_insn(struct ws_dec *d, const struct ws_ptx_insn *i)
 {
     if (d->oom)
         return;
-    struct ws_machine m = ws_dec_machine(i);
+    struct ws_machine m = ws_dec_machine(i, d->code->hardware_cc);
     d->seg_insns[d->seg]++;
     d->seg_cls[d->seg][ws_dec_class(i)]++;
     d->seg_cls[d->seg][WS_SEG_MACHINE] += m.n_insns;

@@ -4,10 +4,16 @@
  * PTX is not what a GPU executes: moves between registers, loads of parameters and conversions of
  * addresses disappear, while a division is a dozen instructions. The models of energy and time were
  * fitted to counts of machine instructions, so these are estimated here. The numbers are what
- * NVIDIA's compiler is seen to emit for Volta, rounded: it differs between GPUs (Maxwell and Pascal
- * multiply integers in three instructions), and what the compiler does with the instructions around
+ * NVIDIA's compiler is seen to emit for Volta, rounded; what it does with the instructions around
  * one is not known. A lane that is switched off by a predicate counts as if it were on. Tensor
- * instructions count as issued only: no source of measurements tells their energy. */
+ * instructions count as issued only: no source of measurements tells their energy.
+ *
+ * Before Volta there is no product of 32-bit integers in one instruction: the CUDA C++ Programming
+ * Guide has "multiple instructions" for compute capabilities 5.x and 6.x in its table of arithmetic
+ * throughput, and the CUDA Binary Utilities list XMAD, a short multiplication, for Maxwell and
+ * Pascal. Three of these make the lower 32 bits, five or so all 64. Nor can an index be added to an
+ * address in one instruction, as on Volta (IMAD.WIDE): a multiplication by a power of two becomes
+ * two shifts there, and the addition two with carry. */
 #include "device/soft/decode/priv.h"
 
 static struct ws_machine ops(uint8_t n_insns, enum ws_unit_op unit, uint8_t n)
@@ -22,9 +28,31 @@ static bool is_wide(const struct ws_ptx_insn *i)
     return i->n_types && ws_ptx_type_bytes(i->types[0]) == 8;
 }
 
-static struct ws_machine integer(const struct ws_ptx_insn *i)
+static bool is_power_of_two(const struct ws_ptx_operand *o)
+{
+    return o->kind == WS_OPD_IMM && o->imm && (o->imm & (o->imm - 1)) == 0;
+}
+
+/* A product or a product with a sum before Volta. */
+static struct ws_machine old_product(const struct ws_ptx_insn *i)
+{
+    enum { PRODUCT = 3, WIDE_PRODUCT = 5, LONG_PRODUCT = 11, LONG_SUM = 2 };
+    bool shifts = is_power_of_two(&i->operands[2]), gives_long = i->sub == WS_SUB_WIDE;
+    unsigned n = is_wide(i) ? LONG_PRODUCT : gives_long ? WIDE_PRODUCT : PRODUCT;
+    if (shifts)
+        n = is_wide(i) || gives_long ? 2 : 1;
+    if (i->op == WS_OP_MAD && (is_wide(i) || gives_long))
+        n += LONG_SUM;
+    return ops((uint8_t)n, WS_UNIT_INT, (uint8_t)n);
+}
+
+static struct ws_machine integer(const struct ws_ptx_insn *i, bool old)
 {
     bool wide = is_wide(i);
+    if (old && (i->op == WS_OP_MUL || i->op == WS_OP_MAD))
+        return old_product(i);
+    if (old && wide && (i->op == WS_OP_ADD || i->op == WS_OP_SUB))
+        return ops(2, WS_UNIT_INT, 2);
     switch (i->op) {
     case WS_OP_DIV:
     case WS_OP_REM:
@@ -65,8 +93,9 @@ static struct ws_machine twice(const struct ws_ptx_insn *i)
 
 static struct ws_machine special(const struct ws_ptx_insn *i)
 {
-    if (is_wide(i))
-        return (struct ws_machine){10, {2, 0, 7, 1}};
+    if (is_wide(i)) /* a reciprocal is five products with sums after a first guess */
+        return i->op == WS_OP_RCP ? (struct ws_machine){8, {2, 0, 5, 1}}
+                                  : (struct ws_machine){10, {2, 0, 7, 1}};
     switch (i->op) {
     case WS_OP_SQRT:
     case WS_OP_RCP:
@@ -90,12 +119,14 @@ static bool is_double(const struct ws_ptx_insn *i)
     return false;
 }
 
-struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i)
+struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i, uint32_t hardware_cc)
 {
+    enum { VOLTA = 70 };
+    bool old = hardware_cc && hardware_cc < VOLTA;
     static const struct ws_machine none, issued = {.n_insns = 1};
     switch (ws_ptx_insn_mix(i)) {
     case WS_MIX_INT:
-        return i->op == WS_OP_CVTA ? none : integer(i);
+        return i->op == WS_OP_CVTA ? none : integer(i, old);
     case WS_MIX_FP32:
         return single(i);
     case WS_MIX_FP16:

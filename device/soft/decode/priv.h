@@ -189,7 +189,8 @@ enum ws_work_class ws_dec_class(const struct ws_ptx_insn *i);
 struct ws_machine {
     uint8_t n_insns, unit[_WS_UNIT_N];
 };
-struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i);
+/* @hardware_cc: as for ws_code_new(). */
+struct ws_machine ws_dec_machine(const struct ws_ptx_insn *i, uint32_t hardware_cc);
 
 /* Names the instruction as one that can't be decoded. Return: false. */
 bool ws_dec_no_such(struct ws_dec *d, const struct ws_ptx_insn *i);

@@ -17,10 +17,10 @@ struct ws_code;
 struct ws_inspect;
 struct ws_reuse;
 /* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is
- * marked in its ws_kernel_info, and must not be run; diags name opcode and line. Return: 0 or
- * -ENOMEM. */
+ * marked in its ws_kernel_info, and must not be run; diags name opcode and line. @hardware_cc: of
+ * the GPU whose instructions are counted, times 10; 0: any from Volta on. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
-                              struct ws_diags *diags);
+                              uint32_t hardware_cc, struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);
 /* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it
  * (the kernel, or one that it calls), @i the instruction, or NULL where it is none. @text is

@@ -84,6 +84,7 @@ struct ws_code {
     const struct ws_ptx_module *m;
     const struct ws_isa *isa;
     uint32_t n_kernels, const_bytes; /* const_bytes: of the module's variables */
+    uint32_t hardware_cc;            /* as for ws_code_new() */
     struct ws_kernel_info *infos;
     struct ws_exec_image **images;
     struct ws_jit_images *jit; /* NULL: kernels are not compiled */

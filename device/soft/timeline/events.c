@@ -3,11 +3,17 @@
 
 #include <math.h>
 
-/* Where loads go past L1, nvprof counts twice as many transactions as sectors, and the energies of
- * such GPUs were fitted to its counts. */
+/* Before Volta, loads go through the texture units, which nvprof counts by parts of a warp: 4
+ * transactions for one sector that all lanes read, 8 for 4 sectors as for 8, 16 for 16. The numbers
+ * of such GPUs were fitted to its counts. */
 static double l1_sectors(const struct ws_gpu_spec *spec, const struct ws_exec_work *w)
 {
-    return (double)w->n_load_sectors * (spec->l1_bytes ? 1 : 2) + (double)w->n_store_sectors;
+    enum { VOLTA = 70, LEAST = 4, PARTS = 8 };
+    double loaded = (double)w->n_load_sectors, stored = (double)w->n_store_sectors;
+    double loads = (double)w->n_global_loads;
+    if (spec->hardware_cc < VOLTA)
+        loaded = fmax(loaded, fmin(fmax(2 * loaded, LEAST * loads), PARTS * loads));
+    return loaded + stored;
 }
 
 static double share(double part, double whole)

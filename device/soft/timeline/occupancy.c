@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CUDA's occupancy calculation: registers are given to warps in units of 256, warps to schedulers
- * in fours, shared memory in units of 128 bytes (256 before compute capability 8.0) with 1 KiB for
+/* CUDA's occupancy calculation: registers are given to warps in units of 256, from the quarter of
+ * them that the warp's scheduler has, shared memory in units of 128 bytes (256 before compute capability 8.0) with 1 KiB for
  * the system per block (8.0 and later).
  *
  * The number of registers is estimated from PTX, where it is known only after ptxas; an estimate
@@ -32,7 +32,7 @@ void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, ui
     } by[] = {
         {spec->max_threads_per_sm / 32 / warps, "threads"},
         {spec->max_blocks_per_sm, "blocks"},
-        {spec->regs_per_sm / regs_per_warp / WARPS_UNIT * WARPS_UNIT / warps4, "regs"},
+        {spec->regs_per_sm / WARPS_UNIT / regs_per_warp * WARPS_UNIT / warps, "regs"},
         {shared ? spec->shared_bytes_per_sm / shared : spec->max_blocks_per_sm, "shared"},
     };
     unsigned least = 0;
@@ -40,5 +40,5 @@ void ws_occupancy_fit(const struct ws_gpu_spec *spec, uint32_t block_threads, ui
         if (by[i].n < by[least].n)
             least = i;
     *ret = (struct ws_fit){
-        {warps, regs_per_warp * warps4, shared}, WS_MAX(by[least].n, 1), by[least].name};
+        {warps, regs_per_warp * warps, shared}, WS_MAX(by[least].n, 1), by[least].name};
 }

@@ -26,7 +26,7 @@ static int load(const char *text, size_t len, struct ws_budget *b)
     struct ws_budget *before = ws_budget_enter(b);
     int r = ws_ptx_parse(&m, text, len, NULL, NULL);
     if (!r)
-        r = ws_code_new(&c, m, NULL);
+        r = ws_code_new(&c, m, 0, NULL);
     if (!r) {
         info.kernels = ws_code_kernels(c, &info.n_kernels);
         r = ws_learn_code_new(&l, m, &info, info.n_kernels);

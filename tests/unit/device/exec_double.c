@@ -39,7 +39,8 @@ const struct ws_ptx_module *double_module(void)
     return &m;
 }
 
-int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, struct ws_diags *diags)
+int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, uint32_t hardware_cc,
+                struct ws_diags *diags)
 {
     struct ws_code *c = ws_alloc(sizeof(*c));
     if (!c)

@@ -17,6 +17,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "device/space.h"
+#include "device/soft/timeline/events.h"
+#include "device/soft/timeline/occupancy.h"
 #include "tests/unit/device/softdev_rig.h"
 
 enum { RESIDENT = RIG_RESIDENT, N_OPS = 64 };
@@ -633,6 +635,39 @@ static void test_occupancy(void **state)
     assert_int_equal(ws_device_occupancy(f->device, f->module, 1, 32, 0, &o), -EINVAL);
 }
 
+/* 72 registers of 32 lanes are 9 units of 256: each quarter of the SM's 65536 has room for 7 warps.
+ */
+static void test_blocks_of_two_warps_by_registers(void **state)
+{
+    struct ws_gpu_spec s = rig_spec;
+    struct ws_fit fit;
+    ws_occupancy_fit(&s, 64, 72, 0, &fit);
+    assert_string_equal(fit.limit, "regs");
+    assert_int_equal(fit.blocks_per_sm, 14);
+    assert_true(fit.need.regs * 14 <= s.regs_per_sm);
+}
+
+/* What nvprof counted for loads of 1, 4, 8 and 16 sectors. */
+static void test_l1_transactions(void **state)
+{
+    static const struct {
+        uint64_t sectors, pascal;
+    } rows[] = {{1, 4}, {4, 8}, {8, 8}, {16, 16}};
+    struct ws_gpu_spec s = rig_spec;
+    struct ws_need need = {.warps = 1};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(rows); i++)
+        for (s.hardware_cc = 61; s.hardware_cc <= 70; s.hardware_cc += 9) {
+            struct ws_unit unit = {.n_blocks = 1,
+                                   .work = {.n_global_loads = 100,
+                                            .n_load_sectors = 100 * rows[i].sectors,
+                                            .n_store_sectors = 30}};
+            struct ws_events e;
+            ws_units_events(&s, &need, 1, &unit, 1, &e);
+            uint64_t each = s.hardware_cc < 70 ? rows[i].pascal : rows[i].sectors;
+            assert_int_equal((uint64_t)e.l1_sectors, 100 * each + 30);
+        }
+}
+
 static void test_wrong_specs_are_refused(void **state)
 {
     struct ws_device *d = NULL;
@@ -750,6 +785,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_memory_limit_and_zeroing, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_instance_initialises_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_occupancy, setup, teardown),
+        cmocka_unit_test(test_blocks_of_two_warps_by_registers),
+        cmocka_unit_test(test_l1_transactions),
         cmocka_unit_test(test_wrong_specs_are_refused),
         cmocka_unit_test_setup_teardown(test_out_of_memory_ends_operations_only, setup_copy,
                                         teardown),

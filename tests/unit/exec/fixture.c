@@ -159,7 +159,7 @@ int fix_load(struct fix *f, const char *ptx)
     if (f->texture) {
         r = ws_ptx_parse(&f->plain_m, ptx, strlen(ptx), "test.ptx", &f->diags);
         if (!r)
-            r = ws_code_new(&f->plain, f->plain_m, &f->diags);
+            r = ws_code_new(&f->plain, f->plain_m, 0, &f->diags);
         if (r)
             return r;
         assert_int_equal(ws_ptx_texture(f->m), 0);
@@ -169,7 +169,7 @@ int fix_load(struct fix *f, const char *ptx)
         if (r)
             return r;
     }
-    r = ws_code_new(&f->code, f->m, &f->diags);
+    r = ws_code_new(&f->code, f->m, f->hardware_cc, &f->diags);
     if (r)
         return r;
     uint32_t n_kernels;

@@ -57,6 +57,7 @@ struct fix {
      * the same memory, bit for bit. */
     bool texture, unordered; /* unordered: threads store to one place; memory is not compared */
     struct ws_ptx_module *plain_m;
+    uint32_t hardware_cc; /* for ws_code_new(); 0 unless a test sets it */
     struct ws_code *plain;
     uint64_t compared_n;
     bool flat_only; /* some rewritten kernel wants one-dimensional blocks */

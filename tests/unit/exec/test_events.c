@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -55,6 +56,35 @@ static void test_division_is_many_instructions(void **state)
         1, 32, fix_alloc(f, 4096));
     assert_in_range(f->work.n_machine_insns, 6, 20);
     assert_int_equal(f->work.n_unit_ops[WS_UNIT_SFU], 32);
+}
+
+/* One instruction after the pointer's parameter; the machine instructions beside the return. */
+static void check_machine(struct fix *f, uint32_t hardware_cc, const char *insn, uint64_t n)
+{
+    char ptx[800];
+    static const char begin[] = HEAD ".visible .entry k(.param .u64 data)\n" CELL;
+    snprintf(ptx, sizeof(ptx), "%s%s ret;\n}\n", begin, insn);
+    f->hardware_cc = hardware_cc;
+    run(f, ptx, 1, 32, fix_alloc(f, 4096));
+    assert_int_equal(f->work.n_machine_insns, n + 1);
+    assert_int_equal(f->work.n_unit_ops[WS_UNIT_INT], n * 32);
+}
+
+static void test_products_before_volta(void **state)
+{
+    static const struct {
+        const char *insn;
+        uint64_t old, now;
+    } rows[] = {{"mul.lo.s32 %r1, %r2, %r3;", 3, 1}, {"mad.lo.s32 %r1, %r2, %r3, %r4;", 3, 1},
+                {"mul.lo.s32 %r1, %r2, 12;", 3, 1},  {"mul.lo.s32 %r1, %r2, 8;", 1, 1},
+                {"mul.wide.s32 %x1, %r2, 4;", 2, 1}, {"mul.wide.s32 %x1, %r2, %r3;", 5, 1},
+                {"add.s64 %x1, %x2, %x3;", 2, 1},    {"add.s32 %r1, %r2, %r3;", 1, 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_machine(*state, 52, rows[i].insn, rows[i].old);
+        check_machine(*state, 61, rows[i].insn, rows[i].old);
+        check_machine(*state, 70, rows[i].insn, rows[i].now);
+        check_machine(*state, 0, rows[i].insn, rows[i].now);
+    }
 }
 
 /* ---- shared memory ---- */
@@ -250,6 +280,7 @@ int main(void)
         T(operations),
         T(atomics),
         T(division_is_many_instructions),
+        T(products_before_volta),
         T(shared_consecutive),
         T(shared_broadcast),
         T(shared_strides),
