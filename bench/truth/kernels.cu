@@ -94,14 +94,12 @@ extern "C" __global__ void adjust_weights(const float *delta, int hidden, const 
     int by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
     int at = (hidden + 1) * 16 * by + (hidden + 1) * ty + tx + 1 + (hidden + 1);
     int y = 16 * by + ty + 1, x = tx + 1;
-    float change = 0.3 * delta[x] * inputs[y] + 0.3 * old[at];
-    w[at] += change;
-    old[at] = change;
+    w[at] += 0.3 * delta[x] * inputs[y] + 0.3 * old[at];
+    old[at] = 0.3 * delta[x] * inputs[y] + 0.3 * old[at]; /* loaded again: w may be the same */
     __syncthreads();
     if (ty == 0 && by == 0) {
-        change = 0.3 * delta[x] + 0.3 * old[x];
-        w[x] += change;
-        old[x] = change;
+        w[x] += 0.3 * delta[x] + 0.3 * old[x];
+        old[x] = 0.3 * delta[x] + 0.3 * old[x];
     }
 }
 
