@@ -372,11 +372,12 @@ struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_measured_launch *l)
 {
     struct ws_predicted p = {.time_s = NAN, .energy_j = NAN};
-    p.power_w = ws_event_power_w(power, gpu, &l->e, &l->clocks, l->rate_time_s);
     if (l->e.counted) {
         p.time_s = ws_event_time_s(time, gpu, &l->e, &l->clocks);
         p.energy_j = p.time_s * ws_event_power_w(power, gpu, &l->e, &l->clocks, p.time_s);
     }
+    double in_s = isnan(l->rate_time_s) ? p.time_s : l->rate_time_s;
+    p.power_w = ws_event_power_w(power, gpu, &l->e, &l->clocks, in_s);
     return p;
 }
 

@@ -21,7 +21,9 @@
 struct ws_measured_launch {
     struct ws_events e;
     struct ws_event_clocks clocks;
-    double rate_time_s; /* the time in which the events happened, measured or not; more than 0 */
+    /* The time in which the events happened, measured or not; more than 0. NAN: not known, so that
+     * the launch can be predicted only (ws_calibrate_predict()) */
+    double rate_time_s;
     double time_s, power_w; /* NAN: not measured */
     int app, family;        /* numbers from 0 */
     int input;              /* what it worked on: a number from 0; -1: not said */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -67,47 +68,51 @@ void ws_measured_deinit(struct ws_measured_set *s)
 
 /* ---- columns ---- */
 
+/* X(column, what stands for it where it was not measured): NAN: nothing does. What a ratio or a
+ * share stands for is what most applications have. */
+#define ALL_SMS (-1) /* as many SMs as there are blocks, at most all */
 #define COUNTERS(X)                                                                                \
-    X(inst_executed)                                                                               \
-    X(inst_integer)                                                                                \
-    X(inst_fp_32)                                                                                  \
-    X(inst_fp_64)                                                                                  \
-    X(flop_count_sp_special)                                                                       \
-    X(shared_load_transactions)                                                                    \
-    X(shared_store_transactions)                                                                   \
-    X(shared_load_transactions_per_request)                                                        \
-    X(gld_transactions)                                                                            \
-    X(gld_transactions_per_request)                                                                \
-    X(gst_transactions)                                                                            \
-    X(l2_read_transactions)                                                                        \
-    X(l2_write_transactions)                                                                       \
-    X(dram_read_transactions)                                                                      \
-    X(dram_write_transactions)                                                                     \
-    X(grid_blocks)                                                                                 \
-    X(sm_efficiency)                                                                               \
-    X(achieved_occupancy)
+    X(inst_executed, NAN)                                                                          \
+    X(inst_integer, NAN)                                                                           \
+    X(inst_fp_32, NAN)                                                                             \
+    X(inst_fp_64, 0)                                                                               \
+    X(flop_count_sp_special, 0)                                                                    \
+    X(shared_load_transactions, 0)                                                                 \
+    X(shared_store_transactions, 0)                                                                \
+    X(shared_load_transactions_per_request, 1)                                                     \
+    X(gld_transactions, NAN)                                                                       \
+    X(gld_transactions_per_request, 4)                                                             \
+    X(gst_transactions, NAN)                                                                       \
+    X(l2_read_transactions, NAN)                                                                   \
+    X(l2_write_transactions, NAN)                                                                  \
+    X(dram_read_transactions, NAN)                                                                 \
+    X(dram_write_transactions, NAN)                                                                \
+    X(grid_blocks, NAN)                                                                            \
+    X(sm_efficiency, ALL_SMS)                                                                      \
+    X(achieved_occupancy, 0.9)
 #define ACTIVITY(X)                                                                                \
-    X(sm_active)                                                                                   \
-    X(fp32_active)                                                                                 \
-    X(fp64_active)                                                                                 \
-    X(dram_active)
+    X(sm_active, NAN)                                                                              \
+    X(fp32_active, NAN)                                                                            \
+    X(fp64_active, NAN)                                                                            \
+    X(dram_active, NAN)
 #define WATTS(X)                                                                                   \
-    X(elapsed_cycles)                                                                              \
-    X(idle_sms)                                                                                    \
-    X(aw_ibp)                                                                                      \
-    X(SHRD_ACC)                                                                                    \
-    X(L1_RH)                                                                                       \
-    X(L1_RM)                                                                                       \
-    X(L1_WH)                                                                                       \
-    X(L1_WM)                                                                                       \
-    X(L2_RH)                                                                                       \
-    X(L2_RM)                                                                                       \
-    X(L2_WH)                                                                                       \
-    X(L2_WM)                                                                                       \
-    X(DRAM_Rd)                                                                                     \
-    X(DRAM_Wr)
-#define NUMBER(name) C_##name,
-#define TEXT(name)   #name,
+    X(elapsed_cycles, NAN)                                                                         \
+    X(idle_sms, NAN)                                                                               \
+    X(aw_ibp, NAN)                                                                                 \
+    X(SHRD_ACC, NAN)                                                                               \
+    X(L1_RH, NAN)                                                                                  \
+    X(L1_RM, NAN)                                                                                  \
+    X(L1_WH, NAN)                                                                                  \
+    X(L1_WM, NAN)                                                                                  \
+    X(L2_RH, NAN)                                                                                  \
+    X(L2_RM, NAN)                                                                                  \
+    X(L2_WH, NAN)                                                                                  \
+    X(L2_WM, NAN)                                                                                  \
+    X(DRAM_Rd, NAN)                                                                                \
+    X(DRAM_Wr, NAN)
+#define NUMBER(name, missing)  C_##name,
+#define TEXT(name, missing)    #name,
+#define MISSING(name, missing) missing,
 enum { COUNTERS(NUMBER) N_COUNTERS };
 enum { ACTIVITY(NUMBER) N_ACTIVITY };
 enum { WATTS(NUMBER) N_WATTS };
@@ -158,7 +163,8 @@ static void from_counters(const double *v, double texture, const struct ws_event
         .l2_share = share_of(v[C_l2_read_transactions], fmax(loaded, 1)),
         .dram_share = share_of(v[C_dram_read_transactions], fmax(v[C_l2_read_transactions], 1)),
         .blocks = v[C_grid_blocks],
-        .active = v[C_sm_efficiency],
+        .active = v[C_sm_efficiency] == ALL_SMS ? fmin(1, v[C_grid_blocks] / gpu->n_sms)
+                                                : v[C_sm_efficiency],
         .warps_per_sm = v[C_achieved_occupancy] * gpu->warps_per_sm,
         .counted = true};
 }
@@ -210,23 +216,45 @@ static void from_watts(const double *v, double texture, const struct ws_event_gp
 
 static const struct data_source {
     const char *names[COLUMNS_MAX];
+    double missing[COLUMNS_MAX];
     int n;
     events_fn *events;
     bool has_time; /* the time is not among the columns */
-} sources[] = {{{COUNTERS(TEXT)}, N_COUNTERS, from_counters, false},
-               {{ACTIVITY(TEXT)}, N_ACTIVITY, from_activity, false},
-               {{WATTS(TEXT)}, N_WATTS, from_watts, true}};
+    bool is_rates; /* what happened in a time, however long */
+} sources[] = {{{COUNTERS(TEXT)}, {COUNTERS(MISSING)}, N_COUNTERS, from_counters, false, false},
+               {{ACTIVITY(TEXT)}, {ACTIVITY(MISSING)}, N_ACTIVITY, from_activity, false, true},
+               {{WATTS(TEXT)}, {WATTS(MISSING)}, N_WATTS, from_watts, true, false}};
 
-/* Columns of all sources. TEXTURES: nvprof's count of what the texture units were asked for, a file
- * may lack it. */
-enum { GPU, APP, INPUT, CORE, MEMORY, TIME, POWER, TEXTURES, N_COMMON };
-static const char *const common[N_COMMON] = {
-    "gpu", "app", "input", "core_mhz", "mem_mhz", "time_s", "power_w", "tex_cache_transactions"};
+/* Columns of all sources, under the names and in the units that files have. TEXTURES: nvprof's
+ * count of what the texture units were asked for, a file may lack it. ENERGY: where there is no
+ * power. */
+enum { GPU, APP, INPUT, CORE, MEMORY, TIME, POWER, ENERGY, TEXTURES, N_COMMON };
+static const struct common_name {
+    int what;
+    const char *name;
+    double unit;
+} common[] = {{GPU, "gpu", 0},
+              {APP, "app", 0},
+              {APP, "application", 0},
+              {INPUT, "input", 0},
+              {CORE, "core_mhz", 1},
+              {MEMORY, "mem_mhz", 1},
+              {MEMORY, "memory_mhz", 1},
+              {TIME, "time_s", 1},
+              {TIME, "time_ms", 1e-3},
+              {TIME, "time_us", 1e-6},
+              {TIME, "time_ns", 1e-9},
+              {POWER, "power_w", 1},
+              {POWER, "power_mw", 1e-3},
+              {ENERGY, "energy_j", 1},
+              {ENERGY, "energy_mj", 1e-3},
+              {TEXTURES, "tex_cache_transactions", 1}};
 
 struct measured_table {
     struct ws_csv csv;
     const struct data_source *source;
     int common[N_COMMON], at[COLUMNS_MAX];
+    double unit[N_COMMON];
 };
 
 static int column(const struct ws_csv *t, const char *name)
@@ -238,7 +266,14 @@ static int column(const struct ws_csv *t, const char *name)
 static bool find_columns(struct measured_table *t, struct ws_diags *diags)
 {
     for (int i = 0; i < N_COMMON; i++)
-        t->common[i] = column(&t->csv, common[i]);
+        t->common[i] = -1;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(common); i++) {
+        int what = common[i].what, at = column(&t->csv, common[i].name);
+        if (t->common[what] >= 0 || at < 0)
+            continue;
+        t->common[what] = at;
+        t->unit[what] = common[i].unit;
+    }
     for (size_t i = 0; i < WS_ARRAY_SIZE(sources) && !t->source; i++)
         if (column(&t->csv, sources[i].names[0]) >= 0)
             t->source = &sources[i];
@@ -249,23 +284,44 @@ static bool find_columns(struct measured_table *t, struct ws_diags *diags)
                      "with those that belong to it");
     for (int i = 0; t->source && i < t->source->n; i++) {
         t->at[i] = column(&t->csv, t->source->names[i]);
-        if (t->at[i] < 0)
+        if (t->at[i] < 0 && isnan(t->source->missing[i]))
             ws_diags_add(diags, t->csv.file, 1, 0, "column %s is missing", t->source->names[i]);
     }
     if (t->common[APP] < 0)
         ws_diags_add(diags, t->csv.file, 1, 0, "column app is missing");
-    if (t->common[TIME] < 0 && t->source && !t->source->has_time)
-        ws_diags_add(diags, t->csv.file, 1, 0, "column time_s is missing");
+    if (t->common[TIME] < 0 && t->common[POWER] < 0)
+        ws_diags_add(diags, t->csv.file, 1, 0,
+                     "there is no time (time_s, time_ms, time_us, time_ns) and no power (power_w, "
+                     "power_mw)");
     return diags->n == before;
+}
+
+/* What tables have in a cell of which nothing is known. */
+static bool is_empty(const char *cell)
+{
+    static const char *const words[] = {"",     "-",    "na",         "n/a", "nan",
+                                        "none", "null", "<overflow>", "auto"};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(words); i++)
+        if (!strcasecmp(cell, words[i]))
+            return true;
+    return false;
 }
 
 /* An empty cell, or a column that is not there, is @missing. */
 static double number(const struct measured_table *t, int at, double missing, double min, double max,
                      struct ws_diags *diags)
 {
-    if (at < 0 || !*t->csv.cells[at])
+    if (at < 0 || is_empty(t->csv.cells[at]))
         return missing;
     return ws_csv_number(&t->csv, at, min, max, diags);
+}
+
+/* A column of all sources, in its unit. */
+static double quantity(const struct measured_table *t, int what, double min, double max,
+                       struct ws_diags *diags)
+{
+    double unit = t->unit[what] > 0 ? t->unit[what] : 1;
+    return unit * number(t, t->common[what], NAN, min / unit, max / unit, diags);
 }
 
 /* The column, near what the GPU has: not in another unit. */
@@ -293,7 +349,7 @@ static bool is_slow_enough(const struct measured_table *t, const struct ws_event
     enum { ISSUED_MAX = 2 };
     double least_s = l->e.warp_instructions /
                      (ISSUED_MAX * gpu->schedulers * gpu->n_sms * l->clocks.core_mhz * 1e6);
-    if (l->rate_time_s >= least_s)
+    if (isnan(l->rate_time_s) || l->rate_time_s >= least_s)
         return true;
     ws_diags_add(diags, t->csv.file, t->csv.number, 0,
                  "%g s are too short for %.4g warp instructions: this GPU needs %.2g s",
@@ -301,19 +357,16 @@ static bool is_slow_enough(const struct measured_table *t, const struct ws_event
     return false;
 }
 
-/* A file that has measurements of several GPUs is not one of this GPU. */
-static int note_gpu(struct ws_measured_set *s, const struct measured_table *t,
-                    struct ws_diags *diags)
+/* Whether the row is of the GPU that is read; if none is named yet, that is the first row's.
+ * Return: 1: it is; 0: of another one; -ENOMEM. */
+static int is_of_gpu(struct ws_measured_set *s, const struct measured_table *t)
 {
     const char *name = t->common[GPU] < 0 ? "" : t->csv.cells[t->common[GPU]];
     if (!*name)
-        return 0;
-    if (!s->gpu)
-        return (s->gpu = strdup(name)) ? 0 : ws_raise(-ENOMEM);
-    if (strcmp(s->gpu, name) != 0)
-        ws_diags_add(diags, t->csv.file, t->csv.number, 0,
-                     "gpu: %s was measured here, but %s before: one GPU at a time", name, s->gpu);
-    return 0;
+        return 1;
+    if (!s->gpu && !(s->gpu = strdup(name)))
+        return ws_raise(-ENOMEM);
+    return !strcmp(s->gpu, name);
 }
 
 /* The fields of @l that all sources have, and its events. */
@@ -324,18 +377,28 @@ static int read_launch(struct ws_measured_set *s, const struct measured_table *t
     enum { LIMITS_MAX = 3, TIME_MAX_S = 10000 };
     const int *at = t->common;
     double v[COLUMNS_MAX], power_max = gpu->limit_w > 0 ? LIMITS_MAX * gpu->limit_w : HUGE_VAL;
-    int r = note_gpu(s, t, diags);
-    if (r)
-        return r;
+    size_t before = diags->n;
     l->clocks.core_mhz = about(t, at[CORE], gpu->reference.core_mhz, diags);
     l->clocks.memory_mhz = about(t, at[MEMORY], gpu->reference.memory_mhz, diags);
-    l->time_s = l->rate_time_s = number(t, at[TIME], NAN, 1e-9, TIME_MAX_S, diags);
-    l->power_w = number(t, at[POWER], NAN, 0.1, power_max, diags);
+    l->time_s = l->rate_time_s = quantity(t, TIME, 1e-9, TIME_MAX_S, diags);
+    l->power_w = quantity(t, POWER, 0.1, power_max, diags);
+    if (isnan(l->power_w))
+        l->power_w = quantity(t, ENERGY, 1e-9, HUGE_VAL, diags) / l->time_s;
+    bool untimed = isnan(l->time_s) && !t->source->has_time;
     double texture = number(t, at[TEXTURES], 0, 0, HUGE_VAL, diags);
-    *ret_complete = !isnan(l->time_s) || (t->source->has_time && !isnan(l->power_w));
+    *ret_complete = !isnan(l->time_s) || !isnan(l->power_w);
+    if (untimed && t->source->is_rates)
+        l->rate_time_s = 1; /* any: what happens in it goes with it */
+    else if (untimed && !s->keeps_untimed)
+        *ret_complete = false;
     for (int i = 0; i < t->source->n; i++) {
         v[i] = number(t, t->at[i], NAN, 0, is_share(t->source->names[i]) ? 1 : HUGE_VAL, diags);
+        if (!isnan(v[i]))
+            continue;
+        v[i] = t->source->missing[i];
         *ret_complete = *ret_complete && !isnan(v[i]);
+        s->n_assumed += !isnan(v[i]) && diags->n == before;
+        s->assumed = isnan(v[i]) ? s->assumed : t->source->names[i];
     }
     if (!*ret_complete)
         return 0;
@@ -349,7 +412,12 @@ static int add_row(struct ws_measured_set *s, const struct measured_table *t,
     size_t before = diags->n;
     bool complete;
     struct ws_measured_launch l = {.line = t->csv.number};
-    int r = read_launch(s, t, gpu, &l, &complete, diags);
+    int r = is_of_gpu(s, t);
+    if (r <= 0) {
+        s->n_others += !r;
+        return r;
+    }
+    r = read_launch(s, t, gpu, &l, &complete, diags);
     if (r || diags->n != before)
         return r;
     if (!complete) {

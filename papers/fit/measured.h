@@ -9,9 +9,11 @@
  *              Its estimate of the power of the instruction buffers (aw_ibp) stands for the
  *              instructions, at 0.15 nJ each, which are all taken for integer ones of whole warps
  *
- * Every file needs the column app, and time_s or power_w. core_mhz and mem_mhz are the clocks;
- * without them the launches ran at the GPU's reference clocks. input says what they worked on. Rows
- * without one of the events are left out and counted. Columns that contain the time in another form
+ * Every file needs the column app, and a time (time_s, or in ms, us or ns) or a power (power_w or
+ * power_mw; or energy_j or energy_mj beside a time). core_mhz and mem_mhz are the clocks; without
+ * them the launches ran at the GPU's reference clocks. input says what they worked on. Cells that
+ * are empty or say NA, nan or the like were not measured. For some columns a value is assumed then
+ * (measured.c); rows without one of the other events are left out and counted. Columns that contain the time in another form
  * (throughputs, instructions per clock) are not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
 #define WS_PAPERS_FIT_MEASURED_H
@@ -29,10 +31,18 @@ struct ws_measured_set {
     size_t n, cap;
     struct ws_measured_name *apps, *families;
     struct ws_measured_name *inputs; /* of column input */
-    char *gpu;                       /* as the first row with a column gpu says; NULL: none does */
+    /* The GPU that is read, as column gpu names it: set by the caller (allocated), or else that of
+     * the first row; NULL: no row names one. Rows of others are left out and counted. */
+    char *gpu;
+    size_t n_others;
     int n_apps, n_families, n_inputs;
     size_t apps_cap, families_cap, inputs_cap;
-    size_t n_left_out; /* rows without events */
+    size_t n_left_out;   /* rows without events */
+    size_t n_assumed;    /* cells for which a value was assumed, */
+    const char *assumed; /* and the last one's column */
+    /* Set by the caller: keeps launches whose power was measured and whose time was not; their
+     * rate_time_s is NAN if events are counted. */
+    bool keeps_untimed;
 };
 
 /* Reads CSV with columns app and family: launches read later belong to these families.

@@ -79,12 +79,14 @@ bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret)
 {
     struct ws_catalog c = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;
-    int r = ws_catalog_load(&c, path, &diags);
+    char *own = path ? NULL : catalog_path();
+    int r = path || own ? ws_catalog_load(&c, path ? path : own, &diags) : -ENOMEM;
     const struct ws_gpu_spec *spec = r ? NULL : ws_catalog_find(&c, name);
     if (spec)
         *ret = *spec;
     ws_diags_deinit(&diags);
     ws_catalog_deinit(&c);
+    free(own);
     return spec;
 }
 

@@ -344,7 +344,10 @@ const struct ws_verb ws_verb_fit = {
         "out of the fit.\nWith --gpu or --check the rows are launches of kernels with what they "
         "did: the "
         "counters of nvprof, the activity of DCGM, or AccelWattch's tables, with the columns app, "
-        "time_s, power_w, core_mhz and mem_mhz.",
+        "time_s (or time_ms, time_us, time_ns), power_w (or power_mw, or energy_j beside a time), "
+        "core_mhz and mem_mhz, in any order. Time or power may be missing, and so may some "
+        "counters, for which a usual value is assumed then. Of a file with several GPUs, the "
+        "launches of the one that --gpu names are read.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

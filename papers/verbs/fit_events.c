@@ -35,8 +35,11 @@ struct events_verb {
 
 static int report(struct events_verb *x, struct ws_diags *d, int r)
 {
-    for (size_t i = 0; i < d->n; i++)
+    enum { SHOWN = 20 };
+    for (size_t i = 0; i < d->n && i < SHOWN; i++)
         ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
+    if (d->n > SHOWN)
+        ws_cli_error("%s: %zu more errors", d->v[0].file, d->n - SHOWN);
     ws_diags_deinit(d);
     x->failed = x->failed || r == -EINVAL;
     return r == -EINVAL ? 0 : r;
@@ -58,62 +61,103 @@ static int read_launches(void *arg, FILE *f, const char *name)
     return report(x, &d, r);
 }
 
-/* The GPU that the first row of the first file names. */
-static bool gpu_of_file(const char *path, char *ret, size_t bytes)
+/* Takes away @end, if the name ends with it and has more. */
+static bool cut(char *name, const char *end)
 {
-    struct ws_csv t = {0};
-    static const char *const names[] = {"gpu", NULL};
-    FILE *f = path ? fopen(path, "re") : NULL;
-    bool found = f && !ws_csv_open(&t, f, path, NULL) && ws_csv_column(&t, names) >= 0 &&
-                 !ws_csv_next(&t, NULL);
-    if (found)
-        snprintf(ret, bytes, "%s", t.cells[ws_csv_column(&t, names)]);
-    if (f) {
-        ws_csv_deinit(&t);
-        fclose(f);
-    }
-    return found;
+    size_t n = strlen(name), m = strlen(end);
+    if (n <= m || strcmp(name + n - m, end) != 0)
+        return false;
+    name[n - m] = 0;
+    return true;
 }
 
-/* As the catalog would call it: "Quadro GV100" and "QuadroGV100" are gv100. Names that may be the
- * catalog's stay. */
+/* As the catalog would call it: "Quadro GV100", "QuadroGV100", "gv100" and "Tesla V100-PCIE-16GB"
+ * are gv100 and v100. */
 static void catalog_name(const char *said, char *ret, size_t bytes)
 {
     static const char *const brands[] = {"nvidia", "geforce", "quadro", "tesla"};
+    static const char *const ends[] = {"11gb", "12gb", "16gb", "24gb", "32gb",
+                                       "48gb", "8gb",  "pcie", "sxm2"};
     size_t n = 0;
-    bool is_name = !said[strcspn(said, " ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
     for (const char *c = said; *c && n + 1 < bytes; c++)
-        if (is_name || isalnum((unsigned char)*c))
+        if (isalnum((unsigned char)*c))
             ret[n++] = (char)tolower((unsigned char)*c);
     ret[n] = 0;
-    for (size_t i = 0; i < WS_ARRAY_SIZE(brands) && !is_name; i++)
+    for (size_t i = 0; i < WS_ARRAY_SIZE(brands); i++)
         if (!strncmp(ret, brands[i], strlen(brands[i])))
             memmove(ret, ret + strlen(brands[i]), strlen(ret + strlen(brands[i])) + 1);
+    for (size_t i = 0; i < WS_ARRAY_SIZE(ends);)
+        i = cut(ret, ends[i]) ? 0 : i + 1;
+}
+
+/* The entry of the GPU; --entry's file first. A name of the catalog is taken as it is. */
+static bool find_spec(const struct events_verb *x, const char *said, struct ws_gpu_spec *ret)
+{
+    const char *places[] = {x->options->entry, NULL};
+    char name[64];
+    catalog_name(said, name, sizeof(name));
+    for (size_t i = x->options->entry ? 0 : 1; i < WS_ARRAY_SIZE(places); i++)
+        if (ws_live_gpu_in(places[i], said, ret) || ws_live_gpu_in(places[i], name, ret))
+            return true;
+    return false;
+}
+
+/* Which of the GPUs that the files name is to be read: the first that the catalog's entry @want
+ * describes, or else, and without @want, the first of all. malloc'ed; NULL: the files name none. */
+static char *gpu_of_files(const struct events_verb *x, char **files, const char *want)
+{
+    static const char *const names[] = {"gpu", NULL};
+    char *first = NULL, *found = NULL;
+    for (; *files && !found; files++) {
+        struct ws_csv t = {0};
+        FILE *f = fopen(*files, "re");
+        int column = f && !ws_csv_open(&t, f, *files, NULL) ? ws_csv_column(&t, names) : -1, r = 0;
+        const char *last = NULL;
+        while (column >= 0 && !found && (r = ws_csv_next(&t, NULL)) >= 0 && r != WS_CSV_END) {
+            const char *said = r ? "" : t.cells[column];
+            if (!*said || (last && !strcmp(said, last)))
+                continue;
+            struct ws_gpu_spec spec;
+            if (!first)
+                first = strdup(said);
+            if (!want || (find_spec(x, said, &spec) && !strcmp(spec.name, want)))
+                found = strdup(said);
+            last = first && !strcmp(first, said) ? first : NULL;
+        }
+        ws_csv_deinit(&t);
+        if (f)
+            fclose(f);
+    }
+    if (!found)
+        return first;
+    free(first);
+    return found;
 }
 
 static bool find_gpu(struct events_verb *x, char **files)
 {
-    char said[64], gpu[64];
-    if (!x->options->gpu && !gpu_of_file(*files, said, sizeof(said))) {
+    const char *gpu = x->options->gpu;
+    if (!gpu && !(gpu = x->set.gpu = gpu_of_files(x, files, NULL))) {
         ws_cli_error("--gpu is missing, and no file says in a column gpu what was measured");
         return false;
     }
-    catalog_name(x->options->gpu ? x->options->gpu : said, gpu, sizeof(gpu));
-    bool in_entry = x->options->entry && ws_live_gpu_in(x->options->entry, gpu, &x->spec);
-    if (!in_entry && ws_live_gpu(gpu, &x->spec)) {
-        if (!x->options->gpu)
-            ws_cli_error("say with --gpu which entry of the catalog '%s' is", said);
+    if (!find_spec(x, gpu, &x->spec) && ws_live_gpu(gpu, &x->spec)) { /* says that there is none */
+        ws_cli_error("%s", x->options->gpu
+                               ? "a GPU that the catalog lacks can be described in a file that "
+                                 "--entry names"
+                               : "say with --gpu which entry of the catalog it is");
         return false;
     }
+    if (!x->set.gpu)
+        x->set.gpu = gpu_of_files(x, files, x->spec.name);
     x->gpu = ws_fit_entry_gpu(&x->spec);
     return true;
 }
 
 static void doubt_gpu(const struct events_verb *x)
 {
-    char name[64];
-    catalog_name(x->set.gpu ? x->set.gpu : "", name, sizeof(name));
-    if (*name && strcmp(name, x->spec.name) != 0)
+    struct ws_gpu_spec spec;
+    if (x->set.gpu && (!find_spec(x, x->set.gpu, &spec) || strcmp(spec.name, x->spec.name) != 0))
         ws_cli_error("warning: %s was measured, but --gpu says %s", x->set.gpu, x->spec.name);
 }
 
@@ -134,8 +178,8 @@ static int doubt_times(const struct events_verb *x)
     }
     qsort(off, n, sizeof(*off), ws_stat_by_size);
     if (n && (off[n / 2] > TIMES || off[n / 2] < 1.0 / TIMES))
-        ws_cli_error("warning: half of the launches take more than %.3g times as long as this "
-                     "GPU should take: is time_s in seconds, of one launch?",
+        ws_cli_error("warning: the median launch takes %.3g times as long as this GPU should take: "
+                     "is the time in the unit that its column says, and of one launch?",
                      off[n / 2]);
     free(off);
     return 0;
@@ -161,8 +205,8 @@ static void put_score(struct ws_table *t, const char *what, const struct events_
 
 static int put_scores(const struct events_verb *x, struct ws_score ret_left_out[WS_SCORE_N])
 {
-    static const char *const heads[] = {"errors in %", "launches",   "mean", "median",
-                                        "worst",       "worst mean", "of",   NULL};
+    static const char *const heads[] = {"errors in %", "launches",   "MAPE",        "median",
+                                        "worst",       "worst MAPE", "application", NULL};
     struct ws_score_app *apps = ws_alloc_array((size_t)x->set.n_apps + 1, sizeof(*apps));
     struct ws_table t;
     struct ws_score s;
@@ -397,13 +441,37 @@ static int check_and_put(struct events_verb *x)
     return put_apps(x);
 }
 
+/* What of the files was not taken as it stands. */
+static void put_left_out(const struct events_verb *x)
+{
+    const struct ws_measured_set *s = &x->set;
+    size_t n_untimed = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n_untimed += isnan(s->v[i].rate_time_s);
+    if (s->n_left_out)
+        printf("%zu launches are left out: some of their events, or both time and power, were not "
+               "measured\n",
+               s->n_left_out);
+    if (s->n_others)
+        printf("%zu launches of other GPUs than %s are left out\n", s->n_others, s->gpu);
+    if (s->n_assumed)
+        printf("%zu times a counter was not measured, and its usual value is assumed (%s and the "
+               "like)\n",
+               s->n_assumed, s->assumed);
+    if (n_untimed)
+        printf("%zu launches have no time: their power is predicted for the predicted time\n",
+               n_untimed);
+}
+
 int ws_fit_events(const struct ws_fit_events *options, char **files)
 {
-    struct events_verb x = {.options = options};
+    struct events_verb x = {.options = options, .set.keeps_untimed = options->check};
     char *families[] = {(char *)options->families, NULL};
     char *more[] = {(char *)options->more, NULL};
-    if (!find_gpu(&x, files))
+    if (!find_gpu(&x, files)) {
+        ws_measured_deinit(&x.set);
         return 1;
+    }
     int r = options->families ? ws_cli_each_input(families, read_families, &x) : 0;
     if (!r)
         r = ws_cli_each_input(files, read_launches, &x);
@@ -420,9 +488,7 @@ int ws_fit_events(const struct ws_fit_events *options, char **files)
     if (r >= 0) {
         printf("%s, %s: %s\n", x.spec.name, x.spec.product, ws_gpu_spec_calibrated(&x.spec));
         r = doubt_times(&x);
-        if (x.set.n_left_out)
-            printf("%zu launches are left out: some of their events were not measured\n",
-                   x.set.n_left_out);
+        put_left_out(&x);
         x.predicted = ws_alloc_array(x.set.n, sizeof(*x.predicted));
         if (!x.predicted)
             r = -ENOMEM;

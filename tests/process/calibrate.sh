@@ -58,11 +58,17 @@ run 0 'rtx8000, Quadro RTX 8000: power' --check --gpu 'Quadro RTX 8000' "$tmp/in
 (printf '\357\273\277' && cat "$tmp/in.csv") >"$tmp/bom.csv"
 run 0 '^power  *80 ' --check "$tmp/bom.csv"
 run 1 'warning: RTX8000 was measured, but --gpu says v100' --check --gpu v100 "$tmp/in.csv"
+sed 's/RTX8000/NVIDIA Quadro RTX 8000 48GB/' "$tmp/in.csv" >"$tmp/long.csv"
+run 0 'rtx8000, Quadro RTX 8000: power' --check "$tmp/long.csv"
+# Rows of several GPUs in one file: those of the GPU that is asked for.
+awk 'NR == 1 { print; next } { print; sub(/^RTX8000/, "GTX1080Ti"); print }' "$tmp/in.csv" >"$tmp/both.csv"
+run 0 '^power  *80 ' --check --gpu rtx8000 "$tmp/both.csv"
+run 0 '80 launches of other GPUs than GTX1080Ti are left out' --check --gpu gtx1080ti "$tmp/both.csv"
 grep -e '^gpu' -e ',app[012],' "$tmp/in.csv" >"$tmp/few.csv"
 run 1 'measurements of 3 families of applications are too few' --gpu rtx8000 "$tmp/few.csv"
 columns=app,time_s,power_w,inst_executed,inst_integer,inst_fp_32,inst_fp_64,flop_count_sp_special,shared_load_transactions,shared_store_transactions,shared_load_transactions_per_request,gld_transactions,gld_transactions_per_request,gst_transactions,l2_read_transactions,l2_write_transactions,dram_read_transactions,dram_write_transactions,grid_blocks,sm_efficiency,achieved_occupancy
 printf '%s\na,0.8,100,1e6,1e7,1e7,0,0,0,0,1,1e5,4,1e5,1e5,1e5,1e5,1e5,4000,0.9,0.5\n' $columns >"$tmp/ms.csv"
-run 0 'is time_s in seconds, of one launch' --check --gpu v100 "$tmp/ms.csv"
+run 0 'is the time in the unit that its column says, and of one launch' --check --gpu v100 "$tmp/ms.csv"
 
 verb=experiment
 for name in truth-fit truth-choice truth-curves; do
