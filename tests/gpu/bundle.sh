@@ -70,7 +70,7 @@ ldd "$name/lib/libzmq.so.5" 2>/dev/null | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | 
 done
 cat >"$name/README" <<'END'
 Unpack, change into this directory, and run:   sh tests/gpu/run -o DIRECTORY
-It takes at most nine minutes, sets nothing on the GPU, and leaves results.tar.gz and summary.txt in
+It takes less than five minutes, sets nothing on the GPU, and leaves results.tar.gz and summary.txt in
 DIRECTORY. Run again, it goes on where it stopped. tests/gpu/plan.md says what each part is for.
 END
 XZ_OPT=-9 tar -cJf "$name.tar.xz" "$name" # the runtime is in each of the programs: a large window

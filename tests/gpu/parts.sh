@@ -23,12 +23,13 @@ part_environment() {
 part_conformance() {
     # shellcheck disable=SC2086 # $driver is two words or none
     {
-        for kind in cuda worker cuda-tickets cuda-unfenced; do
-            try "conformance-$kind" 90 tests/device/conformance $kind $driver
+        for kind in cuda-tickets worker cuda; do
+            try "conformance-$kind" 60 tests/device/conformance $kind $driver
         done
-        try worker-ends 60 tests/device/worker worker $driver
-        try memory-kept 30 tests/device/keep cuda $driver
-        try two-gpus 60 tests/device/pair cuda $driver
+        try worker-ends 40 tests/device/worker worker $driver
+        try memory-kept 20 tests/device/keep cuda $driver
+        try conformance-cuda-unfenced 60 tests/device/conformance cuda-unfenced $driver
+        try two-gpus 40 tests/device/pair cuda $driver
     }
 }
 
@@ -52,9 +53,11 @@ stop_daemon() {
     daemon_pid=
 }
 now_ms() { date +%s%3N; }
-timed() { # timed COMMAND…: milliseconds, or "failed"
+timed() { # timed N COMMAND…: milliseconds, or "failed"; out.N gets what it prints
+    to=$tmp/out.$1
+    shift
     t=$(now_ms)
-    if timeout -k 2 20 "$@" >"$tmp/out" 2>&1; then echo $(($(now_ms) - t)); else echo failed; fi
+    if timeout -k 2 20 "$@" >"$to" 2>&1; then echo $(($(now_ms) - t)); else echo failed; fi
 }
 programs() {
     for p in tests/cuda/drv_matmul tests/cuda/drv_aes tests/cuda/drv_sort tests/cuda/drv_search tests/cuda/drv_blackscholes \
@@ -74,35 +77,53 @@ programs() {
         esac
     done
 }
+# one_program N PROGRAM: natively and through wattshare; leaves line.N for programs.csv, and wrong.N
+# or alien.N.
+one_program() {
+    native=-
+    [ -n "$mock" ] || native=$(timed "$1" "$2")
+    proxied=$(timed "$1" cli/wattshare run -- "$2")
+    ratio=-
+    case $native$proxied in
+    *[!0-9]*) ;;
+    *) ratio=$(awk "BEGIN { printf \"%.3f\", $proxied / ($native + 0.001) }") ;;
+    esac
+    echo "$2,$native,$proxied,$ratio" >"$tmp/line.$1"
+    # What this GPU or toolkit does not run anyway says nothing of us.
+    if [ "$native" = failed ]; then
+        touch "$tmp/alien.$1"
+    elif [ "$proxied" = failed ]; then
+        { echo "== $2"; tail -n 3 "$tmp/out.$1"; } >"$tmp/wrong.$1"
+    fi
+}
+count() { # count KIND: of the files that one_program left
+    set -- "$tmp/$1".*
+    [ -e "$1" ] || set --
+    echo $#
+}
+# The first ones alone, so that their times can be compared; of the others several at once.
 part_programs() {
     start_daemon || return
-    echo "program,native_ms,proxied_ms,ratio" >"$files/programs.csv"
-    rm -f "$files/programs.log"
-    n_wrong=0 n_programs=0 n_alien=0 n_late=0
-    began=$(date +%s)
+    rm -f "$tmp"/line.* "$tmp"/wrong.* "$tmp"/alien.*
+    n_tried=0 n_late=0 pids=
     for p in $(programs); do
-        [ $(($(date +%s) - began)) -lt 180 ] && [ "$(left)" -gt 20 ] || { n_late=$((n_late + 1)); continue; }
-        native=-
-        [ -n "$mock" ] || native=$(timed "$p")
-        proxied=$(timed cli/wattshare run -- "$p")
-        n_programs=$((n_programs + 1))
-        ratio=-
-        case $native$proxied in
-        *[!0-9]*) ;;
-        *) ratio=$(awk "BEGIN { printf \"%.3f\", $proxied / ($native + 0.001) }") ;;
-        esac
-        echo "$p,$native,$proxied,$ratio" >>"$files/programs.csv"
-        # What this GPU or toolkit does not run anyway says nothing of us.
-        [ "$native" != failed ] || { n_alien=$((n_alien + 1)); continue; }
-        [ "$proxied" != failed ] || { n_wrong=$((n_wrong + 1)); { echo "== $p"; tail -n 3 "$tmp/out"; } >>"$files/programs.log"; }
+        [ "$(left)" -gt 15 ] || { n_late=$((n_late + 1)); continue; }
+        n_tried=$((n_tried + 1))
+        one_program $n_tried "$p" &
+        pids="$pids $!"
+        [ $n_tried -gt 8 ] && [ $((n_tried % 6)) != 0 ] || { for i in $pids; do wait "$i"; done; pids=; }
     done
+    for i in $pids; do wait "$i"; done
     stop_daemon
+    { echo "program,native_ms,proxied_ms,ratio"; cat "$tmp"/line.*; } >"$files/programs.csv"
+    n_wrong=$(count wrong) n_alien=$(count alien)
     [ $n_late = 0 ] || { cut=1; say "NOT TRIED" "programs for which no time was left" "$n_late"; }
-    [ $n_alien = 0 ] || say "NOT TRIED" "programs that fail natively" "$n_alien: programs.csv"
-    if [ $n_wrong = 0 ]; then say PASS programs "$((n_programs - n_alien)) proxied"; else
-        say FAIL programs "$n_wrong of $n_programs proxied ones: programs.log"
+    [ "$n_alien" = 0 ] || say "NOT TRIED" "programs that fail natively" "$n_alien: programs.csv"
+    if [ "$n_wrong" = 0 ]; then say PASS programs "$((n_tried - n_alien)) proxied"; else
+        cat "$tmp"/wrong.* >"$files/programs.log"
+        say FAIL programs "$n_wrong of $n_tried proxied ones: programs.log"
     fi
-    script sass 40
+    script sass 20
 }
 
 # What one client does wrong, and what the others notice of it.
@@ -169,12 +190,12 @@ mps() {
     [ -z "$mock" ] && command -v nvidia-cuda-mps-control >/dev/null 2>&1 || { say "NOT TRIED" mps "no nvidia-cuda-mps-control"; return; }
     export CUDA_MPS_PIPE_DIRECTORY="$tmp/mps" CUDA_MPS_LOG_DIRECTORY="$tmp/mps"
     mkdir -p "$tmp/mps"
-    if nvidia-cuda-mps-control -d >/dev/null 2>&1; then
+    if timeout -k 2 20 nvidia-cuda-mps-control -d >/dev/null 2>&1; then
         bad=
         # shellcheck disable=SC2086 # words
         for n in 1 2 4 8; do clients MPS $n $work || bad=1; done
         if [ -z "$bad" ]; then say PASS mps; else say "NOT TRIED" mps "clients fail under it"; fi
-        echo quit | nvidia-cuda-mps-control >/dev/null 2>&1
+        echo quit | timeout -k 2 20 nvidia-cuda-mps-control >/dev/null 2>&1
     else
         say "NOT TRIED" mps "it does not start here"
     fi
