@@ -8,7 +8,7 @@ run() { # run WANTED-STATUS PATTERN ARGUMENTS…: standard input is $tmp/in; the
     want=$1 pattern=$2
     shift 2
     r=0
-    timeout -k 5 60 "$wattshare" "$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" || r=$?
+    timeout -k 5 300 "$wattshare" "$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" || r=$?
     [ $r = "$want" ] || { cat "$tmp/out" "$tmp/err"; fail "wattshare $*: status $r, not $want"; }
     cat "$tmp/out" "$tmp/err" >"$tmp/both"
     grep -q -e "$pattern" "$tmp/both" || { cat "$tmp/both"; fail "wattshare $*: no '$pattern'"; }

@@ -33,7 +33,7 @@ container() { # container OPTION… -- COMMAND…: in a copy-on-write view of th
     done
     shift
     # shellcheck disable=SC2086
-    timeout 60 podman --log-level=error --cgroup-manager=cgroupfs ${runtime:+--runtime $runtime} run --rm --network=none \
+    timeout 300 podman --log-level=error --cgroup-manager=cgroupfs ${runtime:+--runtime $runtime} run --rm --network=none \
         --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 $options --rootfs /:O "$@"
 }
 runtime=

@@ -64,7 +64,7 @@ n=0
 for p in "$cuda"/drv_* "$cuda"/nv/*_static "$cuda"/nv/*_shared; do
     [ -x "$p" ] && [ -f "$p" ] || continue
     case ${p##*/} in *.o | drv_badptx | drv_partial | drv_linkfile | cdp_static | sassonly_* | facade_*) continue ;; esac
-    timeout -k 5 60 "$wattshare" coverage "$p" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "coverage of ${p##*/}"; }
+    timeout -k 5 300 "$wattshare" coverage "$p" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "coverage of ${p##*/}"; }
     n=$((n + 1))
 done
 [ $n -ge 8 ] || fail "only $n programs"
@@ -88,7 +88,7 @@ if have_nvcc; then
     ok "of a static runtime what is called"
 fi
 
-timeout 60 "$build/tests/fuzz/fuzz_coverage" "$src/tests/corpus/coverage" "$src/tests/corpus/fatbin" "$cuda"/drv_* >/dev/null
+timeout 300 "$build/tests/fuzz/fuzz_coverage" "$src/tests/corpus/coverage" "$src/tests/corpus/fatbin" "$cuda"/drv_* >/dev/null
 ok "bad files are refused"
 
 "$build/cli/ledger_doc" "$src/tests/ptx/census.ptx" "$src/tests/ptx/ops.ptx" "$src/tests/ptx/forms.ptx" >"$tmp/coverage.md"

@@ -94,7 +94,7 @@ nm -D --defined-only "$lib" | awk '{print $3}' | grep '^cu' | sort >"$tmp/export
 [ "$(wc -l <"$tmp/table")" -gt 500 ] || fail "the table has only $(wc -l <"$tmp/table") rows"
 cmp "$tmp/table" "$tmp/exported" || fail "the library does not export what the table says"
 ok "$(wc -l <"$tmp/table") functions"
-WATTSHARE_SOCKET=ipc://$tmp/nobody timeout 60 "$build/tests/process/gate_calls" "$lib" "$WATTSHARE_GATE_DRIVER" >"$tmp/out" 2>&1 ||
+WATTSHARE_SOCKET=ipc://$tmp/nobody timeout 300 "$build/tests/process/gate_calls" "$lib" "$WATTSHARE_GATE_DRIVER" >"$tmp/out" 2>&1 ||
     { cat "$tmp/out"; fail "gate_calls"; }
 ok "$(grep -c '^ok' "$tmp/out") ways of asking"
 
@@ -225,7 +225,7 @@ for n in one two; do
     [ "$(grep -c 'lost the daemon' "$tmp/$n")" = 1 ] || { cat "$tmp/$n"; fail "$n did not say it once"; }
 done
 ok "the daemon killed: both finish"
-WATTSHARE_SOCKET=ipc://$tmp/nobody LD_PRELOAD=${asan:+$asan:}$build/frontend/gate/libwattshare-gate.so timeout 60 "$cuda/drv_gate" 2 2 >"$tmp/out" 2>&1 ||
+WATTSHARE_SOCKET=ipc://$tmp/nobody LD_PRELOAD=${asan:+$asan:}$build/frontend/gate/libwattshare-gate.so timeout 300 "$cuda/drv_gate" 2 2 >"$tmp/out" 2>&1 ||
     { cat "$tmp/out"; fail "without a daemon"; }
 grep -q 'the gate is open' "$tmp/out" || fail "without a daemon nothing is said"
 ok "no daemon at all"

@@ -8,7 +8,7 @@ for f in "$1/wattshare" "$2/wattshared" "$3/libwattshare.so" "$3/wattshare-ptxas
     [ -r "$f" ] || fail "$f is not installed"
 done
 ok "the parts are installed"
-LD_PRELOAD=$asan timeout -k 5 60 "$1/wattshare" run --private --gpus t400 -- "$cuda/drv_matmul" 64 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the installed wattshare"; }
+LD_PRELOAD=$asan timeout -k 5 300 "$1/wattshare" run --private --gpus t400 -- "$cuda/drv_matmul" 64 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "the installed wattshare"; }
 grep -q '^PASS' "$tmp/out" || { cat "$tmp/out"; fail "no PASS"; }
 ok "the installed wattshare runs a program"
 LD_PRELOAD= "$1/wattshare" run --private --gpus t400 -- sh -c 'tr "\0" "\n" <"/proc/$$/environ"' | grep "^LD_PRELOAD=$3/" >/dev/null || fail "the preloaded library is not the installed one"

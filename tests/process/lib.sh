@@ -41,14 +41,14 @@ ok() {
     echo "ok: $*"
 }
 
-# run WANTED-STATUS PATTERN ARGUMENTS…: wattshare $verb ARGUMENTS (verb is unset: any), at most 60
+# run WANTED-STATUS PATTERN ARGUMENTS…: wattshare $verb ARGUMENTS (verb is unset: any), at most 300
 # s; the pattern must be in what it prints ($tmp/out).
 run() {
     want=$1 pattern=$2
     shift 2
     r=0
     # shellcheck disable=SC2086
-    LD_PRELOAD=${run_preload:-} timeout -k 5 60 "$wattshare" ${verb:-} "$@" >"$tmp/out" 2>&1 || r=$?
+    LD_PRELOAD=${run_preload:-} timeout -k 5 300 "$wattshare" ${verb:-} "$@" >"$tmp/out" 2>&1 || r=$?
     [ $r = "$want" ] || { cat "$tmp/out"; fail "${verb:-wattshare} $*: status $r, not $want"; }
     [ -z "$pattern" ] || grep -q -e "$pattern" "$tmp/out" || { cat "$tmp/out"; fail "${verb:-wattshare} $*: no '$pattern'"; }
     ok "${verb:-wattshare} $*"
