@@ -24,6 +24,7 @@ int main(int argc, char **argv)
 {
     char text[16];
     int i = 1, n = 0;
+    closefrom(3); /* who called may have left descriptors open */
     for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2, n++)
         if (listen_at(argv[i], argv[i + 1]) != 3 + n) {
             perror(argv[i + 1]);
