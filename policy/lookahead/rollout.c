@@ -23,8 +23,6 @@
 #define SLIP 1e-9
 /* What a job pays of an awake GPU, by the rule WS_ROLLOUT_SHARE. */
 #define SHARE 0.5
-/* What a job pays of a GPU's SMs beside its own, by the rule WS_ROLLOUT_BALANCE. */
-#define ALL_SMS 0.3
 
 /* ---- before the first decision ---- */
 
@@ -72,13 +70,13 @@ static void prepare_task(struct ws_rollout *r, int task)
         it->cost = c;
         if (r->interval && !it->n_clocks)
             it->n_clocks = ws_policy_clocks_choose(it->clocks, c, s->types[type].n_sm, r->interval);
-        double shrink = fastest(it);
+        it->shrink = fastest(it);
         /* Of the GPUs of this type, the one that may give out most SMs says what is worth it. */
         if (!it->n_counts || limit > it->counts[it->n_counts - 1].n_sm)
             keep_counts(it, c, limit, s->types[type].idle_w_per_sm);
         for (int m = 1; m <= WS_MIN(limit, c->n_sm); m++)
             r->shortest[task] =
-                ws_lesser(r->shortest[task], c->h2d + c->wcet[m - 1] * shrink + c->d2h);
+                ws_lesser(r->shortest[task], c->h2d + c->wcet[m - 1] * it->shrink + c->d2h);
     }
 }
 
@@ -101,12 +99,15 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
     r->items = ws_alloc_array(n * t, sizeof(*r->items));
     r->awake_w = ws_alloc_array(t, sizeof(*r->awake_w));
     r->shortest = ws_alloc_array(n, sizeof(*r->shortest));
+    r->size = ws_alloc_array(n, sizeof(*r->size));
+    r->rank = ws_alloc_array(n, sizeof(*r->rank));
+    r->home = ws_alloc_array(n, sizeof(*r->home));
     r->coming = ws_alloc_array(n, sizeof(*r->coming));
     r->twin = ws_alloc_array(k, sizeof(*r->twin));
     r->state.gpus = ws_alloc_array(k, sizeof(*r->state.gpus));
     r->scratch.gpus = ws_alloc_array(k, sizeof(*r->scratch.gpus));
-    if (!r->items || !r->awake_w || !r->shortest || !r->coming || !r->twin || !r->state.gpus ||
-        !r->scratch.gpus)
+    if (!r->items || !r->awake_w || !r->shortest || !r->size || !r->rank || !r->home ||
+        !r->coming || !r->twin || !r->state.gpus || !r->scratch.gpus)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < s->n_types; i++)
         r->awake_w[i] = s->types[i].n_sm * s->types[i].idle_w_per_sm;
@@ -121,7 +122,7 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
         }
     }
     r->mean_shortest /= WS_MAX(n_timed, 1);
-    return 0;
+    return ws_rollout_measure(r);
 }
 
 static void deinit_state(struct ws_rollout_state *s)
@@ -136,6 +137,9 @@ void ws_rollout_deinit(struct ws_rollout *r)
     free(r->items);
     free(r->awake_w);
     free(r->shortest);
+    free(r->size);
+    free(r->rank);
+    free(r->home);
     free(r->coming);
     free(r->twin);
     deinit_state(&r->state);
@@ -184,12 +188,6 @@ static int by_deadline(const void *a, const void *b)
     return order ? order : x->job - y->job;
 }
 
-static double importance(const struct ws_rollout *r, int task)
-{
-    double weight = r->sys->tasks[task].weight;
-    return weight > 0 ? weight : 1;
-}
-
 static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int i)
 {
     const struct ws_policy_job *j = &snap->jobs[i];
@@ -197,12 +195,14 @@ static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap
     if (j->state == WS_JOB_RUNNING || isinf(r->shortest[j->task]))
         return;
     bool preempted = j->state == WS_JOB_PREEMPTED;
+    double deadline = j->deadline > snap->now ? j->deadline : INFINITY;
     s->ready[s->n_ready++] =
         (struct ws_rollout_job){.moves = j->moves,
-                                .deadline = j->deadline > snap->now ? j->deadline : INFINITY,
+                                .deadline = deadline,
+                                .order = deadline,
                                 .left = preempted ? 1 - j->done : 1,
                                 .weight = 1,
-                                .importance = importance(r, j->task),
+                                .importance = ws_rollout_importance(r, j->task),
                                 .hold = -INFINITY,
                                 .task = j->task,
                                 .job = i,
@@ -220,7 +220,7 @@ int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
         return e;
     s->now = snap->now;
     s->n_runs = s->n_ready = 0;
-    s->rule = WS_ROLLOUT_ENERGY;
+    s->base = (struct ws_rollout_base){.rule = WS_ROLLOUT_ENERGY};
     s->outcome = (struct ws_rollout_outcome){0};
     for (int k = 0; k < snap->system->n_gpus; k++)
         load_gpu(s, snap, k);
@@ -386,13 +386,13 @@ bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
 static double price(const struct ws_rollout_state *s, const struct site *x,
                     const struct ws_rollout_job *j, int count, double end)
 {
-    switch (s->rule) {
+    switch (s->base.rule) {
     case WS_ROLLOUT_AREA:
         return x->counts[count].n_sm * (end - s->now);
     case WS_ROLLOUT_SHARE:
         return dyn_at(x, j, count) + (end - s->now) * x->awake_w * SHARE + x->move_mj;
     case WS_ROLLOUT_BALANCE:
-        return (x->counts[count].n_sm + ALL_SMS * x->n_sm) * (end - s->now);
+        return (x->counts[count].n_sm + WS_ROLLOUT_ALL_SMS * x->n_sm) * (end - s->now);
     case WS_ROLLOUT_TIME:
         return end;
     default:
@@ -431,6 +431,8 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
         int most = ws_rollout_most(r, s, j, k);
         struct ws_policy_clocks clocks;
         r->n_evaluated++;
+        if (s->base.at_home && r->home[j->task] >= 0 && r->home[j->task] != k)
+            continue;
         if (most < 0 || ws_rollout_is_double(r, s, j, k))
             continue;
         for (int c = 0; c <= ws_rollout_item(r, j->task, k)->n_clocks; c++)
@@ -444,9 +446,30 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
 static void insert(struct ws_rollout_state *s, const struct ws_rollout_job *job)
 {
     int i = s->n_ready++;
-    for (; i > 0 && s->ready[i - 1].deadline > job->deadline; i--)
+    for (; i > 0 && s->ready[i - 1].order > job->order; i--)
         s->ready[i] = s->ready[i - 1];
     s->ready[i] = *job;
+}
+
+static double order_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j)
+{
+    return s->base.by_size && j->deadline < INFINITY ? r->size[j->task] : j->deadline;
+}
+
+/* Puts the ready jobs, which stand by deadline, into the order of s->base. */
+static void put_in_order(struct ws_rollout *r, struct ws_rollout_state *s)
+{
+    int n = s->n_ready;
+    if (!s->base.by_size)
+        return;
+    s->n_ready = 0;
+    for (int i = 0; i < n; i++) {
+        struct ws_rollout_job j = s->ready[i];
+        j.order = order_of(r, s, &j);
+        insert(s, &j);
+        r->n_evaluated++;
+    }
 }
 
 static void withdraw(struct ws_rollout_state *s, int i)
@@ -492,6 +515,15 @@ static void copy_state(struct ws_rollout *r)
     r->n_evaluated += (uint64_t)from->n_ready;
 }
 
+/* Whether it may be started now, by its hold and by s->base. */
+static bool is_eligible(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                        const struct ws_rollout_job *j, bool first)
+{
+    bool held = first ? j->hold >= s->now : j->hold > s->now,
+         given_up = j->deadline < INFINITY && r->rank[j->task] < s->base.n_given_up;
+    return !held && !given_up;
+}
+
 /* Those that can't be in time any more are missed, and out of the way. @first: the jobs that are
  * held until now are held still. */
 static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
@@ -505,7 +537,7 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
             withdraw(s, i);
             continue;
         }
-        if (!j->blocked && (first ? j->hold < s->now : j->hold <= s->now)) {
+        if (!j->blocked && is_eligible(r, s, j, first)) {
             ws_rollout_greedy(r, s, j, &p);
             if (p.gpu >= 0) {
                 enter(s, i, &p);
@@ -550,13 +582,15 @@ static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, 
     for (; *release < r->n_releases && r->releases[*release].at <= s->now; ++*release) {
         const struct ws_rollout_release *x = &r->releases[*release];
         double deadline = r->sys->tasks[x->task].deadline;
-        insert(s, &(struct ws_rollout_job){.deadline = deadline > 0 ? x->at + deadline : INFINITY,
-                                           .left = 1,
-                                           .weight = x->weight,
-                                           .importance = importance(r, x->task),
-                                           .hold = -INFINITY,
-                                           .task = x->task,
-                                           .job = -1});
+        struct ws_rollout_job j = {.deadline = deadline > 0 ? x->at + deadline : INFINITY,
+                                   .left = 1,
+                                   .weight = x->weight,
+                                   .importance = ws_rollout_importance(r, x->task),
+                                   .hold = -INFINITY,
+                                   .task = x->task,
+                                   .job = -1};
+        j.order = order_of(r, s, &j);
+        insert(s, &j);
     }
 }
 
@@ -567,7 +601,7 @@ static bool worse(const struct ws_rollout_outcome *a, const struct ws_rollout_ou
 }
 
 bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *p,
-                    enum ws_rollout_rule rule, const struct ws_rollout_outcome *bound,
+                    const struct ws_rollout_base *base, const struct ws_rollout_outcome *bound,
                     uint64_t limit, struct ws_rollout_outcome *ret)
 {
     struct ws_rollout_state *s = &r->scratch;
@@ -575,8 +609,9 @@ bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *
     if (reserve(s, r->state.cap_runs, (size_t)(r->state.n_ready + r->n_releases)))
         return false;
     copy_state(r);
-    s->rule = rule;
+    s->base = *base;
     enter(s, i, p);
+    put_in_order(r, s);
     place_ready(r, s, true);
     for (double next; !isinf(next = next_event(r, s, release));) {
         if (r->n_evaluated >= limit || worse(&s->outcome, bound))

@@ -19,6 +19,12 @@
  * is what the job adds to Eq. 2 of sBEET-mg (RTSS 2022), by which a GPU on which nothing runs draws
  * static power only.
  *
+ * In overload, a base of a rollout may say more than what is cheap: jobs of the tasks that take
+ * most of the GPUs are given up, so that those of the others are in time; the smallest job is taken
+ * first, whatever its deadline; each task has one GPU, such that the load is even. What a job takes
+ * is its SMs, and a share of all SMs of its GPU, times its time, divided by the task's weight
+ * (sizes.c).
+ *
  * Clocks. If the policy may change them, a place has clocks, too. On a GPU where nothing runs these
  * are the default ones, or some that are worth considering for the job (clocks.h). Where a job
  * runs they are those of the GPU, or higher. Clocks are not lowered there, so that jobs that have
@@ -34,6 +40,9 @@
 #include "policy/clocks.h"
 #include "policy/policy.h"
 
+/* What a job takes of a GPU's SMs beside its own, by the rule WS_ROLLOUT_BALANCE and in sizes. */
+#define WS_ROLLOUT_ALL_SMS 0.3
+
 enum {
     WS_ROLLOUT_COUNTS_MAX = 32,   /* of SMs, that are considered for a task on a GPU */
     WS_ROLLOUT_RELEASES_MAX = 128 /* that are foreseen */
@@ -45,8 +54,15 @@ enum ws_rollout_rule {
     WS_ROLLOUT_SHARE,  /* the same, but half of an awake GPU, whether others keep it awake or not */
     WS_ROLLOUT_AREA,   /* SMs times the time for which they are taken */
     WS_ROLLOUT_BALANCE, /* the same, with a share of all SMs of the GPU added to its own */
-    WS_ROLLOUT_TIME,    /* the end of the job */
-    _WS_ROLLOUT_RULE_N
+    WS_ROLLOUT_TIME     /* the end of the job */
+};
+
+/* By what all jobs of a rollout are placed, but the first. */
+struct ws_rollout_base {
+    enum ws_rollout_rule rule;
+    bool by_size; /* the smallest ready job is taken first, not the one of the earliest deadline */
+    bool at_home; /* each job goes to the GPU of its task */
+    int n_given_up; /* so many tasks, those of the largest jobs, whose jobs are not started */
 };
 
 /* Where a job may be started. */
@@ -71,6 +87,7 @@ struct ws_rollout_item {                                   /* what a task costs 
     struct ws_rollout_count counts[WS_ROLLOUT_COUNTS_MAX]; /* by rising n_sm */
     int n_counts;                                          /* 0: unknown */
     double in, out;
+    double shrink; /* of kernels, at the clocks at which they are shortest */
     const struct ws_policy_cost *cost;
     struct ws_policy_clocks clocks[WS_POLICY_CLOCKS_MAX]; /* beside those that are there */
     int n_clocks;
@@ -88,6 +105,7 @@ struct ws_rollout_run {
 struct ws_rollout_job {
     const struct ws_policy_move *moves; /* [n_gpus]; NULL: nothing to move */
     double deadline;                    /* INFINITY: none, or passed */
+    double order;                       /* by which it is taken: its deadline, or its size */
     double left;                        /* share of its kernel work that is left */
     double weight;                      /* in the outcome */
     double importance;                  /* of a miss: the task's weight */
@@ -101,10 +119,10 @@ struct ws_rollout_state {
     double now;
     struct ws_rollout_gpu *gpus;
     struct ws_rollout_run *runs;
-    struct ws_rollout_job *ready; /* by earliest deadline */
+    struct ws_rollout_job *ready; /* by their order */
     int n_runs, n_ready;
     size_t cap_runs, cap_ready;
-    enum ws_rollout_rule rule;
+    struct ws_rollout_base base;
     struct ws_rollout_outcome outcome;
 };
 struct ws_rollout_release {
@@ -119,7 +137,10 @@ struct ws_rollout {
     double *awake_w;                         /* [n_types]: M·pi */
     double *shortest;     /* [n_tasks]: in, kernel and out, on the best empty GPU */
     double mean_shortest; /* of tasks with a deadline; 0: there are none */
-    int *twin;            /* [n_gpus]: an equivalent GPU before it; -1: none */
+    double *size;         /* [n_tasks]: what a job takes where that is least */
+    int *rank; /* [n_tasks]: by size, 0: the largest. Those without deadlines stand last */
+    int *home; /* [n_tasks]: the GPU of the task, if each has one; -1: any */
+    int *twin; /* [n_gpus]: an equivalent GPU before it; -1: none */
     struct ws_rollout_release releases[WS_ROLLOUT_RELEASES_MAX]; /* that are to come, by time */
     int n_releases;
     struct ws_rollout_release *coming; /* [n_tasks]: heap of next releases, while foreseeing */
@@ -140,6 +161,15 @@ WS_MUST_CHECK int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_s
  * @fade. */
 void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon, double fade);
 
+/* Of a miss: the task's weight, 1 if nothing else is said. */
+static inline double ws_rollout_importance(const struct ws_rollout *r, int task)
+{
+    double weight = r->sys->tasks[task].weight;
+    return weight > 0 ? weight : 1;
+}
+/* Makes r->size, r->rank and r->home from the items (sizes.c). For ws_rollout_prepare(). Return: 0
+ * or -ENOMEM. */
+WS_MUST_CHECK int ws_rollout_measure(struct ws_rollout *r);
 static inline const struct ws_rollout_item *ws_rollout_item(const struct ws_rollout *r, int task,
                                                             int gpu)
 {
@@ -165,7 +195,7 @@ bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
                       const struct ws_rollout_job *j, int gpu,
                       const struct ws_policy_clocks *clocks, int count,
                       struct ws_rollout_place *ret);
-/* The place that the greedy rule takes; ret->gpu is -1 if there is none. */
+/* The place that s->base takes; ret->gpu is -1 if there is none. */
 void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j, struct ws_rollout_place *ret);
 /* Starts ready job @i of r->state at @p, or holds it if p->gpu is -1. */
@@ -174,14 +204,14 @@ void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_plac
 /**
  * ws_rollout_try() - what will have happened if ready job @i of r->state is started at @p (held
  * until p->hold if p->gpu is -1) and all goes on by the greedy rule
- * @rule: of the jobs after it
+ * @base: of the jobs after it
  * @bound: of interest are only outcomes that are better: fewer misses, or as many and less energy
  * @limit: r->n_evaluated at which to stop
  * r->state does not change. Return: whether @ret is the outcome; false: it would be no better than
  * @bound, the limit was reached, or memory was short.
  */
 bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *p,
-                    enum ws_rollout_rule rule, const struct ws_rollout_outcome *bound,
+                    const struct ws_rollout_base *base, const struct ws_rollout_outcome *bound,
                     uint64_t limit, struct ws_rollout_outcome *ret);
 
 #endif

@@ -6,7 +6,7 @@
  * decide() takes ready jobs by earliest deadline. For each it rolls out the greedy place, and then
  * other numbers of SMs on each GPU, waiting for the next event, and holding the job until one of
  * the next releases or ends, or for good, if jobs would be late. Each alternative is rolled out
- * several times, with other rules for the jobs after it. The outcome with the fewest misses is
+ * several times, with other bases for the jobs after it. The outcome with the fewest misses is
  * taken, and of those the one with the least energy. A job without a deadline waits only where a
  * deadline is at stake. A job that would be late everywhere waits until its deadline has passed,
  * and is then a job without a deadline. A job of unknown cost runs alone, on a GPU that is idle.
@@ -43,7 +43,7 @@
 #include "policy/lookahead/rollout.h"
 
 enum {
-    ENERGY_SHARE = 10, /* of the budget: a tenth, where no job would miss */
+    ENERGY_SHARE = 20, /* of the budget, where no job would miss */
     HOLDS_MAX = 6,     /* releases until which holding a job is tried */
     STEP = 2           /* to neighbours of the greedy place, in numbers of SMs */
 };
@@ -54,6 +54,25 @@ enum {
 /* With dvfs the horizon is longer, since jobs at low clocks are, and there are more places. */
 #define DVFS_HORIZON 2
 #define DVFS_BUDGET  3
+/* By what the jobs after the first are placed: the ways that are tried for each alternative. */
+static const struct ws_rollout_base bases[] = {
+    {.rule = WS_ROLLOUT_ENERGY},
+    {.rule = WS_ROLLOUT_SHARE},
+    {.rule = WS_ROLLOUT_AREA},
+    {.rule = WS_ROLLOUT_BALANCE},
+    {.rule = WS_ROLLOUT_TIME},
+    /* From here on only where a deadline would be missed. */
+    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 1},
+    {.rule = WS_ROLLOUT_BALANCE, .at_home = true},
+    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 2},
+    {.rule = WS_ROLLOUT_BALANCE, .at_home = true, .n_given_up = 1},
+    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 3},
+    {.rule = WS_ROLLOUT_BALANCE, .at_home = true, .n_given_up = 2},
+    {.rule = WS_ROLLOUT_BALANCE, .by_size = true},
+    {.rule = WS_ROLLOUT_BALANCE, .by_size = true, .n_given_up = 1},
+};
+enum { BASES_IN_TIME = 5 }; /* those that are for all cases */
+
 /* After which to look again at a job that waits for what may come at any moment, in ms. */
 #define SOON 1.0
 
@@ -77,7 +96,8 @@ struct lookahead {
 
 static const struct ws_policy_option options_table[] = {
     {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
-    {"budget", "40000", "places that one decision may evaluate; a tenth where no job would miss"},
+    {"budget", "80000",
+     "places that one decision may evaluate; a twentieth where no job would miss"},
     {"guarantee", "0",
      "1: choices leave room for a plan that meets all deadlines, if there is one"},
     {"dvfs", "no", "yes: choose voltage and clocks, too, with three times the budget"},
@@ -269,12 +289,14 @@ static void try(struct alternatives *q, const struct ws_rollout_place *place)
     struct ws_rollout_outcome o, found = {INFINITY, 0};
     if (!allowed(q, place))
         return;
-    for (unsigned rule = 0; rule < _WS_ROLLOUT_RULE_N; rule++) {
+    for (size_t i = 0; i < WS_ARRAY_SIZE(bases); i++) {
+        if (i >= BASES_IN_TIME && q->outcome.missed <= 0)
+            break;
         struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS)};
         if (q->p->roll.n_evaluated >= q->until)
             break;
         q->n_tries++;
-        if (ws_rollout_try(&q->p->roll, q->i, place, rule, &bound, q->until, &o)) {
+        if (ws_rollout_try(&q->p->roll, q->i, place, &bases[i], &bound, q->until, &o)) {
             q->outcome = found = o;
             q->best = *place;
         }

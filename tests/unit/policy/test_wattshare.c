@@ -436,6 +436,8 @@ static void test_releases_are_capped(void **state)
 
 /* ---- a rollout ---- */
 
+static const struct ws_rollout_base by_energy = {.rule = WS_ROLLOUT_ENERGY};
+
 static void test_outcome(void **state)
 {
     (void)state;
@@ -452,25 +454,93 @@ static void test_outcome(void **state)
     ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, 20, 1e12);
     assert_true(
         ws_rollout_place(&r, &r.state, r.state.ready, 0, &WS_POLICY_CLOCKS_DEFAULT, SMS - 1, &p));
-    assert_true(ws_rollout_try(&r, 0, &p, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_true(ws_rollout_try(&r, 0, &p, &by_energy, &all, UINT64_MAX, &o));
     assert_float_equal(o.missed, 1, 1e-6); /* the one that is to come; it takes nothing then */
     assert_float_equal(o.energy, 240, 1e-6);
     struct ws_rollout_place hold = {.gpu = -1, .hold = NOW + 1};
-    assert_true(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_true(ws_rollout_try(&r, 0, &hold, &by_energy, &all, UINT64_MAX, &o));
     assert_float_equal(o.missed, 0, 1e-6);
     assert_float_equal(o.energy, 264, 1e-6);
     struct ws_rollout_outcome bound = o;
-    assert_false(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &bound, UINT64_MAX, &o));
-    assert_false(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, r.n_evaluated + 3, &o));
+    assert_false(ws_rollout_try(&r, 0, &hold, &by_energy, &bound, UINT64_MAX, &o));
+    assert_false(ws_rollout_try(&r, 0, &hold, &by_energy, &all, r.n_evaluated + 3, &o));
     /* Never started: it has missed. */
     hold.hold = INFINITY;
-    assert_true(ws_rollout_try(&r, 0, &hold, WS_ROLLOUT_ENERGY, &all, UINT64_MAX, &o));
+    assert_true(ws_rollout_try(&r, 0, &hold, &by_energy, &all, UINT64_MAX, &o));
     assert_float_equal(o.missed, 1, 1e-6);
     assert_float_equal(o.energy, 24, 1e-6);
     ws_rollout_deinit(&r);
 }
 
 /* ---- other jobs ---- */
+
+/* One job of 10 ms and two of 4 ms, all on all SMs, and one of 0.25 ms that starts first. */
+static void make_crowd(struct world *w, struct ws_rollout *r, int n_gpus)
+{
+    make_world(w, n_gpus);
+    w->sys.n_tasks = 3;
+    set_task(w, 0, 10, 50, 10.5);
+    set_task(w, 1, 4, 50, 11);
+    set_task(w, 2, 0.25, 50, 0.3);
+    add_job(w, 2, WS_JOB_WAITING, NOW + 0.3);
+    add_job(w, 0, WS_JOB_WAITING, NOW + 10.5);
+    add_job(w, 1, WS_JOB_WAITING, NOW + 11);
+    add_job(w, 1, WS_JOB_WAITING, NOW + 11);
+    assert_int_equal(ws_rollout_prepare(r, &w->sys), 0);
+}
+
+static double missed_by(struct world *w, struct ws_rollout *r, const struct ws_rollout_base *base)
+{
+    struct ws_rollout_outcome o, all = {INFINITY, INFINITY};
+    struct ws_rollout_place p;
+    assert_int_equal(ws_rollout_load(r, &w->snap), 0);
+    r->n_releases = 0;
+    assert_true(
+        ws_rollout_place(r, &r->state, r->state.ready, 0, &WS_POLICY_CLOCKS_DEFAULT, SMS - 1, &p));
+    assert_true(ws_rollout_try(r, 0, &p, base, &all, UINT64_MAX, &o));
+    return o.missed;
+}
+
+static void test_gives_up_the_largest(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {0};
+    make_crowd(&w, &r, 1);
+    assert_int_equal(r.rank[0], 0);
+    assert_int_equal(r.rank[1], 1);
+    assert_float_equal(missed_by(&w, &r, &by_energy), 2, 1e-6); /* both of 4 ms */
+    const struct ws_rollout_base bases[] = {{.n_given_up = 1}, {.by_size = true}};
+    for (int i = 0; i < 2; i++)
+        assert_float_equal(missed_by(&w, &r, &bases[i]), 1, 1e-6);
+    /* One that has no deadline is never given up. */
+    w.tasks[0].deadline = 0;
+    w.jobs[1].deadline = INFINITY;
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(r.rank[0], 2);
+    /* A large job that is important is small. */
+    w.tasks[0].deadline = 10.5;
+    w.tasks[0].weight = 3;
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(r.rank[1], 0);
+    ws_rollout_deinit(&r);
+}
+
+static void test_keeps_to_homes(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {0};
+    const struct ws_rollout_base at_home = {.at_home = true};
+    make_crowd(&w, &r, 2);
+    assert_int_equal(r.home[0], 0);
+    assert_int_equal(r.home[1], 1);
+    assert_float_equal(missed_by(&w, &r, &at_home), 0, 1e-6);
+    r.home[0] = 1; /* nothing may go to the other GPU then */
+    assert_float_equal(missed_by(&w, &r, &at_home), 2, 1e-6);
+    assert_float_equal(missed_by(&w, &r, &by_energy), 0, 1e-6);
+    ws_rollout_deinit(&r);
+}
 
 static void test_unknown_cost_runs_alone(void **state)
 {
@@ -564,7 +634,7 @@ static void test_without_memory(void **state)
     struct world w;
     make_world(&w, 1);
     make_policy(&w, "guarantee=1");
-    for (uint64_t n = 1; n <= 9; n++) {
+    for (uint64_t n = 1; n <= 14; n++) {
         ws_alloc_fail_after(n);
         assert_int_equal(prepare(&w), -ENOMEM);
     }
@@ -748,7 +818,7 @@ static void test_any_state(void **state)
     static struct world w;
     static const char *const options[][3] = {
         {NULL}, {"guarantee=1", NULL}, {"dvfs=yes", NULL}, {"dvfs=yes", "guarantee=1", NULL}};
-    for (uint64_t i = 1; i <= 20000; i++) {
+    for (uint64_t i = 1; i <= 8000; i++) {
         uint64_t seed = i;
         make_any(&w, &seed);
         assert_int_equal(w.ops->make(&w.p, options[i % 4], w.error, sizeof(w.error)), 0);
@@ -788,6 +858,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_overdue_releases),
         cmocka_unit_test(test_releases_are_capped),
         cmocka_unit_test(test_outcome),
+        cmocka_unit_test(test_gives_up_the_largest),
+        cmocka_unit_test(test_keeps_to_homes),
         cmocka_unit_test(test_unknown_cost_runs_alone),
         cmocka_unit_test(test_preempted_job_resumes),
         cmocka_unit_test(test_explains),
