@@ -179,9 +179,24 @@ static int client_new(struct suite *s, int c)
     return r;
 }
 
+uint64_t suite_va_first = SUITE_VA_FIRST;
+
+/* A dozen clients' addresses on; from the beginning again after fifteen times. */
+static void next_addresses(void)
+{
+    enum { CLIENTS = 12, TIMES = 15 };
+    uint64_t step = SUITE_VA(CLIENTS) - SUITE_VA(0);
+    if (!suite_target.worker || suite_target.mock)
+        return;
+    suite_va_first += step;
+    if (suite_va_first == SUITE_VA_FIRST + TIMES * step)
+        suite_va_first = SUITE_VA_FIRST;
+}
+
 int suite_begin(struct suite *s)
 {
     struct ws_diags diags = WS_DIAGS_NULL;
+    next_addresses();
     *s = (struct suite){0};
     int r = suite_open(&s->device, &diags);
     if (!r)
