@@ -16,6 +16,13 @@
 
 #include "base/macros.h"
 
+/* ThreadSanitizer has those that a daemon gives for itself. */
+#ifdef __SANITIZE_THREAD__
+#define HOST_VA_FIRST UINT64_C(0x7000000000)
+#else
+#define HOST_VA_FIRST WS_HOST_VA_FIRST
+#endif
+
 #define MUST(x)                                                                                    \
     do {                                                                                           \
         if (!(x)) {                                                                                \
@@ -201,7 +208,7 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
     case WS__COMMAND__C_HOST_MAP:
         r.value = c->host_map->address;
         if (!r.value)
-            r.value = WS_HOST_VA_FIRST + c->host_map->segment * (UINT64_C(1) << 30);
+            r.value = HOST_VA_FIRST + c->host_map->segment * (UINT64_C(1) << 30);
         d->segments[c->host_map->segment].address = r.value;
         break;
     default:
