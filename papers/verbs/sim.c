@@ -70,13 +70,23 @@ static struct json_object *line_id(const struct ws_json_line *l)
     return json_object_new_int64(l->number);
 }
 
+static void refuse_unknown(struct ws_json_line *l)
+{
+    if (json_object_object_get_ex(l->root, "t0", NULL))
+        ws_json_bad(l, "",
+                    "a task of a cluster, as gen --paper edl makes them; wattshare cluster "
+                    "simulates these");
+    else
+        ws_json_bad(l, "tasks",
+                    "an unknown kind of task set; those of sBEET-mg have \"benchmark\" or \"app\"");
+}
+
 static char *work(void *arg, struct ws_json_line *l)
 {
     const struct sim_verb *s = arg;
     const struct ws_sim_kind *kind = kind_of(l);
     if (!kind) {
-        ws_json_bad(l, "tasks",
-                    "an unknown kind of task set; those of sBEET-mg have \"benchmark\" or \"app\"");
+        refuse_unknown(l);
         return NULL;
     }
     struct json_object *o = json_object_new_object(), *results = json_object_new_object();
@@ -96,8 +106,8 @@ static char *work(void *arg, struct ws_json_line *l)
         struct json_object *one = json_object_new_object();
         json_object_object_add(results, s->policies[i], one);
         if (!kind->knows(s->policies[i])) {
-            ws_json_bad(l, "", "%s cannot run task sets of this kind (%s)", s->policies[i],
-                        kind->name);
+            ws_json_bad(l, "", "%s cannot run task sets of this kind (%s). Policies that can: %s",
+                        s->policies[i], kind->name, kind->takes);
             r = -EINVAL;
         } else {
             r = kind->run(&run, l, one);

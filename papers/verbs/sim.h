@@ -21,7 +21,8 @@ struct ws_sim_run {
     FILE *trace; /* NULL: none is wanted of this run */
 };
 struct ws_sim_kind {
-    const char *name; /* "sBEET-mg" */
+    const char *name;  /* "sBEET-mg" */
+    const char *takes; /* the policies that run it, for a message */
     bool (*is)(struct ws_json_line *l);
     /* Runs one policy on one line. @ret: gets the results. Its numbers become columns of the
      * table: sums if the name begins with "n_", maxima if it begins with "max_", else means.

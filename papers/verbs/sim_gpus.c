@@ -136,4 +136,6 @@ static int run(const struct ws_sim_run *run, struct ws_json_line *l, struct json
     return r;
 }
 
-const struct ws_sim_kind ws_sim_kind_gpus = {"sBEET-mg", ws_sbeet_set_is, run, knows};
+const struct ws_sim_kind ws_sim_kind_gpus = {
+    "sBEET-mg", "those that share out SMs of several GPUs, such as wattshare and sbeet-mg",
+    ws_sbeet_set_is, run, knows};

@@ -303,4 +303,5 @@ static bool knows(const char *policy)
     return ws_rtsim_policy_find(policy) >= 0;
 }
 
-const struct ws_sim_kind ws_sim_kind_rt = {"GCAPS and STGM", is_ours, run_line, knows};
+const struct ws_sim_kind ws_sim_kind_rt = {"GCAPS and STGM", "gcaps, rr, stgm, mpcp and fmlp+",
+                                           is_ours, run_line, knows};

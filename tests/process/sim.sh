@@ -59,7 +59,11 @@ echo '{"gpus": [{"type": "t400", "sm_limit": 9}]}' >"$tmp/bad.json"
 expect 2 'gpus[0].sm_limit: 9' $w sim --policy lcf --gpus "$tmp/bad.json" "$tmp/one"
 expect 1 '' $w sim --policy lcf --trace /nowhere/x "$tmp/one"
 expect 2 "no policy 'edl'" $w sim --policy edl "$tmp/one"
-expect 1 'cannot run task sets of this kind' $w sim --policy gcaps "$tmp/one"
+expect 1 'cannot run task sets of this kind (sBEET-mg). Policies that can: those that share out SMs' $w sim --policy gcaps "$tmp/one"
+$w gen --paper gcaps --count 1 >"$tmp/other"
+expect 1 'Policies that can: gcaps, rr' $w sim --policy wattshare "$tmp/other"
+$w gen --paper edl | head -n 1 >"$tmp/other"
+expect 1 'wattshare cluster simulates these' $w sim --policy wattshare "$tmp/other"
 expect 2 'expected 0.09 to 2.85' $w gen --paper sbeet --u 9
 expect 0 'sbeet-mg' $w sim --list
 ! grep -q '^edl ' "$tmp/out" || fail "--list names edl, which --policy does not take"
