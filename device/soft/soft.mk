@@ -15,7 +15,8 @@ device_libdevice_a_SOURCES += device/soft/soft_private.h device/soft/soft.c \
 	device/soft/timeline/occupancy.c
 device_libdevice_a_SOURCES += device/soft/inspect/inspect.h device/soft/inspect/private.h \
 	device/soft/inspect/inspect.c device/soft/inspect/finding.c device/soft/inspect/lanes.c \
-	device/soft/inspect/shared.c device/soft/inspect/global.c
+	device/soft/inspect/shared.c device/soft/inspect/global.c \
+	device/soft/inspect/race.c
 EXTRA_DIST += device/soft/README.md device/soft/inspect/README.md device/soft/decode/README.md \
 	device/soft/exec/README.md device/soft/jit/README.md device/soft/sched/README.md \
 	device/soft/timeline/README.md

@@ -142,9 +142,11 @@ WS_DRV_API(cuMemAllocManaged, (uint64_t * ret, size_t bytes, unsigned flags))
         return CUDA_NOT_SUPPORTED;
     }
     int code = ws_hostmem_alloc(WS_HOSTMEM_MANAGED, c->device, bytes, flags, &p);
-    if (!code)
-        *ret = (uintptr_t)p;
-    return code;
+    if (code)
+        return code;
+    *ret = (uintptr_t)p;
+    ws_findings_allocated(*ret, bytes);
+    return CUDA_OK;
 }
 
 WS_DRV_API(cuMemHostRegister_v2, (void *p, size_t bytes, unsigned flags))

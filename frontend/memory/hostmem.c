@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "frontend/memory/advice.h"
 #include "frontend/errors.h"
+#include "frontend/session/findings.h"
 
 static struct ws_hostmem *table; /* by base */
 static size_t n_table, cap_table;
@@ -89,8 +90,10 @@ int ws_hostmem_free(enum ws_hostmem_kind kind, void *p)
     ws_hostmem_find((uintptr_t)p, &m);
     if (!take((uintptr_t)p, kind, NULL))
         return CUDA_INVALID_VALUE;
-    if (kind == WS_HOSTMEM_MANAGED)
+    if (kind == WS_HOSTMEM_MANAGED) {
         ws_advice_forget(m.base, m.bytes);
+        ws_findings_freed(m.base);
+    }
     return ws_drv_error(ws_session_host_free(p));
 }
 

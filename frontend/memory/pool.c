@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "frontend/errors.h"
+#include "frontend/session/findings.h"
 #include "frontend/stream/work.h"
 
 enum { ALIGN_BYTES = 512 };
@@ -356,6 +357,7 @@ int ws_pool_alloc(void *pool, int device, uint64_t bytes, uint64_t stream, uint6
     if (!code) {
         ws_pool_block_set_live(b, true);
         *ret_address = b->address;
+        ws_findings_allocated(b->address, bytes);
     }
     pthread_mutex_unlock(&ws_pool_lock);
     return code;
@@ -384,6 +386,7 @@ static int free_and_unlock(struct ws_pool_block *b, uint64_t stream)
     uint64_t address = b->address;
     int code = CUDA_OK;
     ws_pool_block_set_live(b, false);
+    ws_findings_freed(address);
     if (b->imported) {
         block_forget(b);
         pthread_mutex_unlock(&ws_pool_lock);

@@ -125,7 +125,10 @@ WS_RT_API(cudaMallocManaged, (void **p, size_t bytes, unsigned flags))
         ws_session_unsupported("cudaMallocManaged with a remote daemon");
         return ws_rt_record(CUDA_NOT_SUPPORTED);
     }
-    return ws_rt_record(ws_hostmem_alloc(WS_HOSTMEM_MANAGED, device, bytes, flags, p));
+    int code = ws_hostmem_alloc(WS_HOSTMEM_MANAGED, device, bytes, flags, p);
+    if (!code)
+        ws_findings_allocated((uintptr_t)*p, bytes);
+    return ws_rt_record(code);
 }
 
 WS_RT_API(cudaMemGetInfo, (size_t * available, size_t *total))

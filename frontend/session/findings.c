@@ -141,7 +141,7 @@ static void print_place(uint64_t address)
 {
     const struct allocation *a = nearest(address);
     if (!a) {
-        fprintf(stderr, "    address 0x%" PRIx64 ", and the program has no memory on a GPU\n",
+        fprintf(stderr, "    address 0x%" PRIx64 " is in none of the program's allocations\n",
                 address);
         return;
     }

@@ -30,6 +30,32 @@
     "setp.ne.u32 %p2, %r1, 32; @%p2 ret;\n"                                                        \
     "again: ld.volatile.shared.u32 %r3, [%r2]; setp.eq.u32 %p3, %r3, 0; @%p3 bra again;\n" FIND    \
     "\nld.shared.u32 %r4, [%r2+4]; st.global.u32 [%rd1], %r4; ret;\n}\n"
+/* The same exchange in global memory. */
+#define EXCHANGE_GLOBAL(name, MEET)                                                                \
+    ".visible .entry " name "(.param .u64 to)\n{\n"                                                \
+    ".reg .b64 %rd<4>; .reg .b32 %r<4>;\n"                                                         \
+    "ld.param.u64 %rd1, [to]; mov.u32 %r1, %tid.x; xor.b32 %r2, %r1, 63;\n"                        \
+    "mad.wide.u32 %rd2, %r1, 4, %rd1; mad.wide.u32 %rd3, %r2, 4, %rd1;\n"                          \
+    "add.u32 %r1, %r1, 1; st.global.u32 [%rd2], %r1;\n" MEET "\n"                                  \
+    "ld.global.u32 %r3, [%rd3]; st.global.u32 [%rd3+1024], %r3; ret;\n}\n"
+/* The last of the blocks adds up what each has written. LEAVE: a fence, or nothing. */
+#define LAST_BLOCK(name, LEAVE)                                                                    \
+    ".visible .entry " name "(.param .u64 to)\n{\n"                                                \
+    ".reg .b64 %rd<4>; .reg .b32 %r<8>; .reg .pred %p<4>;\n"                                       \
+    "ld.param.u64 %rd1, [to]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x;\n"                    \
+    "mad.wide.u32 %rd2, %r1, 4, %rd1; add.u32 %r3, %r1, 1; st.global.u32 [%rd2+8], %r3;\n" LEAVE   \
+    "\natom.global.add.u32 %r4, [%rd1+4], 1; add.u32 %r4, %r4, 1;\n"                               \
+    "setp.ne.u32 %p1, %r4, %r2; @%p1 ret;\n" LEAVE "\n"                                            \
+    "mov.u32 %r5, 0; mov.u32 %r6, 0;\n"                                                            \
+    "more: mad.wide.u32 %rd2, %r5, 4, %rd1; ld.global.u32 %r7, [%rd2+8];\n"                        \
+    "add.u32 %r6, %r6, %r7; add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, %r2; @%p2 bra more;\n"      \
+    "st.global.u32 [%rd1], %r6; ret;\n}\n"
+/* Each block stores VALUE to the same word. */
+#define SAME_WORD(name, VALUE)                                                                     \
+    ".visible .entry " name "(.param .u64 to)\n{\n"                                                \
+    ".reg .b64 %rd<2>; .reg .b32 %r<2>;\n"                                                         \
+    "ld.param.u64 %rd1, [to]; mov.u32 %r1, " VALUE "; add.u32 %r1, %r1, 7;\n"                      \
+    "st.global.u32 [%rd1], %r1; ret;\n}\n"
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -52,19 +78,35 @@ static const char ptx[] =
     "red.shared.add.u32 [%r1], 1; bar.sync 0;\n"
     "ld.shared.u32 %r3, [%r1]; @%p1 st.global.u32 [%rd1], %r3; ret;\n}\n" EXCHANGE("exchange",
                                                                                    "bar.sync 0;")
-        EXCHANGE("race", "") FLAG("flag", "membar.cta;", "membar.cta;") FLAG("flagrace", "", "");
+        EXCHANGE_GLOBAL("global", "bar.sync 0;") EXCHANGE_GLOBAL("globalrace", "")
+            LAST_BLOCK("last", "membar.gl;") LAST_BLOCK("lastrace", "") SAME_WORD("flagged", "0")
+                SAME_WORD("wordrace", "%ctaid.x") EXCHANGE("race", "")
+                    FLAG("flag", "membar.cta;", "membar.cta;") FLAG("flagrace", "", "");
 
-enum { THREADS = 64, BYTES = 100, ILLEGAL_ADDRESS = 700, MISALIGNED_ADDRESS = 716 };
+enum {
+    THREADS = 64,
+    BLOCKS = 8,
+    ROOM = 4096,
+    BYTES = 100,
+    ILLEGAL_ADDRESS = 700,
+    MISALIGNED_ADDRESS = 716
+};
 
 static CUmodule module;
 static CUdeviceptr to;
 
-static uint32_t *launch(const char *kernel)
+static uint32_t *launch_blocks(const char *kernel, uint32_t blocks, uint32_t threads)
 {
     static uint32_t v[THREADS];
-    drv_launch(drv_function(module, kernel), 1, THREADS, 0, NULL, &to);
+    DRV(memset_d8(to, 0, ROOM));
+    drv_launch(drv_function(module, kernel), blocks, threads, 0, NULL, &to);
     DRV(memcpy_dtoh(v, to, sizeof(v)));
     return v;
+}
+
+static uint32_t *launch(const char *kernel)
+{
+    return launch_blocks(kernel, 1, THREADS);
 }
 
 /* One thread copies a word. */
@@ -85,6 +127,11 @@ static int run_right(void)
         return work_fail(WORK, "count gave %u", launch("count")[0]);
     if (launch("flag")[0] != 7)
         return work_fail(WORK, "flag gave %u", launch("flag")[0]);
+    launch("global");
+    if (launch_blocks("last", BLOCKS, 1)[0] != BLOCKS * (BLOCKS + 1) / 2)
+        return work_fail(WORK, "last gave %u", launch_blocks("last", BLOCKS, 1)[0]);
+    if (launch_blocks("flagged", BLOCKS, 1)[0] != 7)
+        return work_fail(WORK, "flagged gave another word");
     return copy(to, to + 4, 0);
 }
 
@@ -93,10 +140,11 @@ static int run(const char *what)
     CUdeviceptr p;
     if (!strcmp(what, "right"))
         return run_right();
-    if (!strcmp(what, "race") || !strcmp(what, "flagrace") || !strcmp(what, "empty")) {
-        launch(what);
-        return 0;
-    }
+    if (!strcmp(what, "race") || !strcmp(what, "flagrace") || !strcmp(what, "empty") ||
+        !strcmp(what, "globalrace"))
+        return launch(what) ? 0 : 1;
+    if (!strcmp(what, "lastrace") || !strcmp(what, "wordrace"))
+        return launch_blocks(what, BLOCKS, 1) ? 0 : 1;
     DRV(mem_alloc(&p, BYTES));
     if (!strcmp(what, "leak"))
         return 0;
@@ -115,8 +163,8 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "right";
     drv_begin();
     DRV(module_load_data_ex(&module, ptx, 0, NULL, NULL));
-    DRV(mem_alloc(&to, THREADS * sizeof(uint32_t)));
-    DRV(memset_d8(to, 0, THREADS * sizeof(uint32_t)));
+    DRV(mem_alloc(&to, ROOM));
+    DRV(memset_d8(to, 0, ROOM));
     if (run(what))
         return 1;
     drv.mem_free(to);

@@ -36,6 +36,10 @@ tool=racecheck
 finds race "race in shared memory (write after read) in kernel race" "after a read of 4 bytes by thread (31,0,0)" \
     "with no barrier between the two" "ld.shared.u32 %r6, [%r5];" "st.shared.u32 [%r3], %r1;"
 finds flagrace "race in shared memory (read after write) in kernel flagrace" "ld.shared.u32 %r4, [%r2+4];"
+finds globalrace "race in global memory (" "in kernel globalrace" "with no barrier between the two" "bytes into the allocation of 4096 bytes"
+finds lastrace "race in global memory (read after write) in kernel lastrace" "after a write of 4 bytes by thread (0,0,0)" "ld.global.u32 %r7" \
+    "in the same launch, whose blocks run in any order"
+finds wordrace "race in global memory (write after write) in kernel wordrace" "0 bytes into the allocation of 4096 bytes"
 tool=initcheck-shared
 finds empty "read of 4 bytes that no thread has written in kernel empty" "at shared memory + 8"
 tool=all

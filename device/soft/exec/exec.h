@@ -15,6 +15,7 @@
 
 struct ws_code;
 struct ws_inspect;
+struct ws_inspect_launch;
 struct ws_reuse;
 /* Decodes all kernels of @m (borrowed, outlives the code) and what they reach. One that can't be is
  * marked in its ws_kernel_info, and must not be run; diags name opcode and line. @hardware_cc: of
@@ -115,6 +116,7 @@ struct ws_grid {
     const struct ws_space *common;
     struct ws_reuse *reuse;     /* records which memory is touched; NULL: nothing does (reuse.h) */
     struct ws_inspect *inspect; /* is told what the kernel does wrong; NULL: nobody is */
+    struct ws_inspect_launch *inspect_launch; /* for races in global memory; may be NULL */
     /* shared while blocks run */
     _Atomic int stop; /* enum ws_dev_error: non-zero ends every block soon (fault, cancel, limit) */
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */

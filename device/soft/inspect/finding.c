@@ -33,6 +33,12 @@ static const struct ws_ptx_insn *insn_of(const struct ws_inspect_who *who)
     return i < f->n_insns ? &f->insns[i] : NULL;
 }
 
+bool ws_inspect_is_cas(const struct ws_inspect_who *who)
+{
+    const struct ws_ptx_insn *i = insn_of(who);
+    return i && ws_ptx_ops[i->op].effect == WS_EFFECT_ATOMIC && i->sub == WS_SUB_CAS;
+}
+
 void ws_inspect_access_words(const struct ws_inspect_who *who, char *ret, size_t size)
 {
     const struct ws_ptx_insn *i = insn_of(who);

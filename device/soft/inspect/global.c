@@ -160,6 +160,7 @@ void ws_inspect_memory_written(const uint8_t *host, uint64_t bytes)
 void ws_inspect_global(const struct ws_inspect_access *a)
 {
     char did[48], headline[96];
+    ws_inspect_race(a);
     if (!ws_inspect_has(a->who.c->b->g->inspect, WS_INSPECT_UNWRITTEN))
         return;
     if (a->does & WS_INSPECT_READS && walk(a->host, a->bytes, false) == a->bytes) {

@@ -16,6 +16,7 @@
 struct ws_blockrun;
 struct ws_core_ctx;
 struct ws_inspect;
+struct ws_inspect_launch;
 struct ws_uop;
 
 /* The process's, with a reference. @tools: mask of enum ws_inspect_tool; the first caller's count.
@@ -31,6 +32,15 @@ bool ws_inspect_has(const struct ws_inspect *s, enum ws_inspect_tool tool);
 void ws_inspect_memory_new(uint8_t *host, uint64_t bytes);
 void ws_inspect_memory_free(uint8_t *host);
 void ws_inspect_memory_written(const uint8_t *host, uint64_t bytes);
+/* A kernel gets the memory from its malloc(): what was done there before has nothing to do with
+ * what is done from now on. */
+void ws_inspect_races_forget(const uint8_t *host, uint64_t bytes);
+
+/* A launch, for races in global memory between its warps. @ret: NULL where these are not looked
+ * for. Return: 0 or -ENOMEM. */
+WS_MUST_CHECK int ws_inspect_launch_new(struct ws_inspect_launch **ret, const struct ws_inspect *s,
+                                        uint64_t n_blocks);
+void ws_inspect_launch_free(struct ws_inspect_launch *l); /* NULL ok */
 
 /* ---- what the interpreter tells ---- */
 

@@ -31,9 +31,21 @@ static uint64_t address_in(const struct ws_core_ctx *c, uint32_t row, bool a32, 
     return a32 ? (uint32_t)va : va;
 }
 
-/* One lane's access of @bytes at @va. */
-static void touch(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
-                  uint64_t va, uint64_t bytes, unsigned does)
+/* Does the store leave the bytes at @host as they are? */
+static bool is_idle(const struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
+                    const uint8_t *host)
+{
+    const uint32_t rows[] = {(uint32_t)u->d, (uint32_t)u->b, (uint32_t)u->c, (uint32_t)u->e};
+    uint32_t size = u->x >> WS_X_SIZE_SHIFT & 15, n = u->x >> WS_X_VEC_SHIFT & 7;
+    for (uint32_t k = 0; k < n; k++)
+        if (memcmp(host + k * size, c->regs + rows[k] + lane * size, size) != 0)
+            return false;
+    return true;
+}
+
+/* One lane's access of @bytes at @va. @store: a plain store, whose values are in registers. */
+static void touch_with(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                       uint64_t va, uint64_t bytes, unsigned does, bool store)
 {
     uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
     struct ws_inspect_access a = {.who = ws_inspect_lane(c, u, lane), .bytes = bytes, .does = does};
@@ -47,9 +59,16 @@ static void touch(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, 
         a.at = va;
         if (m) {
             a.host = m->host + (va - m->va);
+            a.idle = store && is_idle(c, u, lane, a.host);
             ws_inspect_global(&a);
         }
     }
+}
+
+static void touch(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, unsigned space,
+                  uint64_t va, uint64_t bytes, unsigned does)
+{
+    touch_with(c, u, lane, space, va, bytes, does, false);
 }
 
 /* Loads, stores and atomics: x has the sizes. */
@@ -61,7 +80,8 @@ static void look_plain(struct ws_core_ctx *c, const struct ws_uop *u,
         unsigned lane = (unsigned)__builtin_ctz(m);
         uint64_t va = address_in(c, (uint32_t)u->a, u->x & WS_X_A32, u->imm, lane);
         if (!(va & (bytes - 1)))
-            touch(c, u, lane, u->x & WS_X_SPACE_MASK, va, bytes, op->does);
+            touch_with(c, u, lane, u->x & WS_X_SPACE_MASK, va, bytes, op->does,
+                       !(op->does & WS_INSPECT_READS));
     }
 }
 
@@ -208,6 +228,8 @@ static const struct ws_touching *touching_of(const struct ws_isa *isa, const str
     return NULL;
 }
 
+enum { FINDS = WS_INSPECT_READS | WS_INSPECT_STRONG };
+
 static const struct ws_uop *look(struct ws_core_ctx *c, const struct ws_uop *u)
 {
     const struct ws_exec_image *img = c->b->img;
@@ -217,7 +239,29 @@ static const struct ws_uop *look(struct ws_core_ctx *c, const struct ws_uop *u)
     uint32_t lanes = c->active & (guard ^ u->gneg);
     if (lanes)
         touching[op->row].look(c, u, op, lanes);
-    return op->plain(c, u);
+    const struct ws_uop *next = op->plain(c, u);
+    if (lanes && (op->does & FINDS) == FINDS)
+        ws_inspect_found(c->b);
+    return next;
+}
+
+/* malloc() in a kernel: what it gives may have been another thread's. */
+static const struct ws_uop *look_heap_take(struct ws_core_ctx *c, const struct ws_uop *u)
+{
+    const struct ws_inspect_op *op = &c->b->img->inspected[u - c->b->img->uops];
+    uint64_t bytes[32], at[32];
+    uint32_t guard;
+    memcpy(&guard, c->regs + u->guard, sizeof(guard));
+    memcpy(bytes, c->regs + u->a, sizeof(bytes));
+    const struct ws_uop *next = op->plain(c, u);
+    memcpy(at, c->regs + u->d, sizeof(at));
+    for (uint32_t m = c->active & (guard ^ u->gneg); m; m &= m - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(m);
+        const struct ws_mapping *map = at[lane] ? ws_exec_map(c, at[lane], bytes[lane]) : NULL;
+        if (map)
+            ws_inspect_races_forget(map->host + (at[lane] - map->va), bytes[lane]);
+    }
+    return next;
 }
 
 /* What a load or store does beside touching bytes: PTX's memory model has the order that it makes
@@ -233,7 +277,12 @@ static unsigned order_of(const struct ws_code *c, const struct ws_exec_image *im
     uint8_t sem = f->insns[s->insn].sem;
     if (sem == WS_SEM_ACQUIRE || sem == WS_SEM_RELEASE || sem == WS_SEM_ACQ_REL || sem == WS_SEM_SC)
         does |= WS_INSPECT_MEETS;
-    if (sem != WS_SEM_NONE && sem != WS_SEM_WEAK)
+    /* Loads and stores past L1 (__ldcg(), __stcg() and the like) are used as if they were strong.
+     */
+    uint8_t cache = f->insns[s->insn].cache;
+    const char *past_l1 = cache ? ws_ptx_cache_names[cache - 1] : "";
+    if ((sem != WS_SEM_NONE && sem != WS_SEM_WEAK) || !strcmp(past_l1, "cg") ||
+        !strcmp(past_l1, "cv") || !strcmp(past_l1, "wt"))
         does |= WS_INSPECT_STRONG;
     return does;
 }
@@ -246,6 +295,10 @@ static int inspect_image(struct ws_code *c, struct ws_exec_image *img)
     for (uint32_t k = 0; k < img->n_uops; k++) {
         struct ws_uop *u = &img->uops[k];
         const struct ws_touching *t = touching_of(c->isa, u);
+        if (u->fn == c->isa->handlers[WS_H_heap_take]) {
+            ops[k].plain = u->fn;
+            u->fn = look_heap_take;
+        }
         if (!t)
             continue;
         ops[k].plain = u->fn;

@@ -15,6 +15,8 @@ struct ws_inspect_who {
     uint32_t src;    /* index into the image's srcs */
 };
 struct ws_inspect_who ws_inspect_lane(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane);
+/* Is it a compare-and-swap? */
+bool ws_inspect_is_cas(const struct ws_inspect_who *who);
 /* "read of 4 bytes", "atomic operation on 4 bytes": what the instruction does to memory. */
 void ws_inspect_access_words(const struct ws_inspect_who *who, char *ret, size_t size);
 /* Tells the client of a finding, unless it was told of the same one before: the same @headline
@@ -25,7 +27,7 @@ void ws_inspect_tell(const struct ws_inspect_who *who, const char *headline,
                      const struct ws_inspect_who *other, const char *other_did, uint64_t va,
                      const char *where);
 
-/* ---- shared.c, global.c ---- */
+/* ---- shared.c, global.c, race.c ---- */
 enum {
     WS_INSPECT_READS = 1,
     WS_INSPECT_WRITES = 2,
@@ -38,9 +40,22 @@ struct ws_inspect_access { /* of one lane */
     uint8_t *host; /* of global memory */
     uint64_t bytes;
     unsigned does; /* mask of WS_INSPECT_READS and so on */
+    bool idle;     /* a write that leaves the bytes as they are */
 };
 void ws_inspect_shared(const struct ws_inspect_access *a);
 void ws_inspect_global(const struct ws_inspect_access *a);
+void ws_inspect_race(const struct ws_inspect_access *a);
+/* A strong read of the block's has been made. */
+void ws_inspect_found(struct ws_blockrun *b);
+/* A count that rises with each access: says which of two events came first. */
+uint64_t ws_inspect_now(void);
+/* Whether @warp has heard of what @other of the same block did at that clock; the warp's clock. */
+bool ws_inspect_knows(const struct ws_blockrun *b, uint32_t warp, uint32_t other, uint32_t clock);
+uint32_t ws_inspect_clock(const struct ws_blockrun *b, uint32_t warp);
+/* A strong access passes on, within the block, what its warp knew, and finds what others left at
+ * its place. Return: when the warp had last fenced, if the access shows others what was done
+ * before that; else 0. */
+uint64_t ws_inspect_order(const struct ws_inspect_access *a, bool global);
 /* A fence of the warp. */
 void ws_inspect_fence(struct ws_blockrun *b, uint32_t warp);
 

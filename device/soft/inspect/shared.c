@@ -41,17 +41,20 @@ struct place {
     uint64_t at;
     struct clocks left;
 };
+struct block_places {
+    struct place v[N_PLACES];
+    uint32_t n;
+};
 struct ws_inspect_block {
     uint32_t round;
     bool races, unwritten;
     struct clocks now[WARPS];    /* what each warp has heard of the others; of itself: its clock */
     struct clocks fenced[WARPS]; /* the same at its last fence */
     struct clocks found[WARPS];  /* by strong reads since its last fence */
-    bool has_fenced[WARPS];
+    uint64_t fenced_at[WARPS];   /* when that was (ws_inspect_now()); 0: never */
     struct clocks gathered[WS_N_BARRIERS], ended;
-    struct place places[N_PLACES];
-    uint32_t n_places;
-    struct cell *cells; /* of each byte */
+    struct block_places places[2]; /* in shared memory, in global memory */
+    struct cell *cells;            /* of each byte */
 };
 
 static void hear(struct clocks *to, const struct clocks *from)
@@ -89,10 +92,10 @@ void ws_inspect_block_start(struct ws_blockrun *b)
     s->round++;
     memset(s->now, 0, sizeof(s->now));
     memset(s->found, 0, sizeof(s->found));
-    memset(s->has_fenced, 0, sizeof(s->has_fenced));
+    memset(s->fenced_at, 0, sizeof(s->fenced_at));
     memset(s->gathered, 0, sizeof(s->gathered));
     memset(&s->ended, 0, sizeof(s->ended));
-    s->n_places = 0;
+    s->places[0].n = s->places[1].n = 0;
     for (int w = 0; w < WARPS; w++)
         s->now[w].v[w] = 1;
 }
@@ -129,44 +132,50 @@ void ws_inspect_fence(struct ws_blockrun *b, uint32_t warp)
         return;
     hear(&s->now[warp], &s->found[warp]);
     s->fenced[warp] = s->now[warp];
-    s->has_fenced[warp] = true;
+    s->fenced_at[warp] = ws_inspect_now();
     s->now[warp].v[warp]++;
 }
 
 /* The place at @at; a fresh one if @make. NULL: there is none. Of too many places, the last one
  * stands for all others: then more counts as ordered than is. */
-static struct place *place_at(struct ws_inspect_block *s, uint64_t at, bool make)
+static struct place *place_at(struct block_places *s, uint64_t at, bool make)
 {
-    for (uint32_t k = 0; k < s->n_places; k++)
-        if (s->places[k].at == at || k == N_PLACES - 1)
-            return &s->places[k];
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->v[k].at == at || k == N_PLACES - 1)
+            return &s->v[k];
     if (!make)
         return NULL;
-    s->places[s->n_places] = (struct place){.at = at};
-    return &s->places[s->n_places++];
+    s->v[s->n] = (struct place){.at = at};
+    return &s->v[s->n++];
 }
 
-static void order(const struct ws_inspect_access *a)
+uint64_t ws_inspect_order(const struct ws_inspect_access *a, bool global)
 {
     struct ws_inspect_block *s = a->who.c->b->inspect;
     uint32_t warp = a->who.thread / 32;
     bool meets = a->does & WS_INSPECT_MEETS;
     const struct clocks *known = meets ? &s->now[warp] : &s->fenced[warp];
-    bool leaves = a->does & WS_INSPECT_WRITES && (meets || s->has_fenced[warp]);
-    struct place *p = place_at(s, a->at, leaves);
+    bool leaves = a->does & WS_INSPECT_WRITES && (meets || s->fenced_at[warp]);
+    struct place *p = place_at(&s->places[global], a->at, leaves);
     if (!p)
-        return;
+        return 0;
     if (a->does & WS_INSPECT_READS || meets)
         hear(meets ? &s->now[warp] : &s->found[warp], &p->left);
-    if (leaves) {
-        hear(&p->left, known);
-        s->now[warp].v[warp]++;
-    }
+    if (!leaves)
+        return 0;
+    hear(&p->left, known);
+    s->now[warp].v[warp]++;
+    return meets ? ws_inspect_now() : s->fenced_at[warp];
 }
 
-static bool knows(const struct ws_blockrun *b, uint32_t warp, uint32_t other, uint32_t clock)
+bool ws_inspect_knows(const struct ws_blockrun *b, uint32_t warp, uint32_t other, uint32_t clock)
 {
     return warp == other || b->inspect->now[warp].v[other] >= clock;
+}
+
+uint32_t ws_inspect_clock(const struct ws_blockrun *b, uint32_t warp)
+{
+    return b->inspect->now[warp].v[warp];
 }
 
 /* ---- bytes ---- */
@@ -174,7 +183,7 @@ static bool knows(const struct ws_blockrun *b, uint32_t warp, uint32_t other, ui
 static bool races_with(const struct ws_inspect_access *a, const struct mark *m)
 {
     return m->there && !(m->strong && a->does & WS_INSPECT_STRONG) &&
-           !knows(a->who.c->b, a->who.thread / 32, m->thread / 32, m->clock);
+           !ws_inspect_knows(a->who.c->b, a->who.thread / 32, m->thread / 32, m->clock);
 }
 
 static void tell_race(const struct ws_inspect_access *a, uint64_t at, const struct mark *m,
@@ -197,7 +206,7 @@ static void note_read(struct cell *c, const struct ws_inspect_access *a, const s
 {
     unsigned k = 0;
     while (k < READERS && c->read[k].there && c->read[k].thread / 32 != m->thread / 32 &&
-           !knows(a->who.c->b, m->thread / 32, c->read[k].thread / 32, c->read[k].clock))
+           !ws_inspect_knows(a->who.c->b, m->thread / 32, c->read[k].thread / 32, c->read[k].clock))
         k++;
     if (k < READERS)
         c->read[k] = *m;
@@ -259,5 +268,5 @@ void ws_inspect_shared(const struct ws_inspect_access *a)
     if (s->unwritten && a->does & WS_INSPECT_READS && !written)
         tell_unwritten(a);
     if (a->does & WS_INSPECT_STRONG)
-        order(a);
+        (void)ws_inspect_order(a, false);
 }

@@ -112,6 +112,7 @@ static void run_free(struct ws_run *r)
     free(r->coop_sm);
     free(r->grid.parts);
     free(r->grid.reuse);
+    ws_inspect_launch_free(r->grid.inspect_launch);
     free(r);
 }
 
@@ -221,6 +222,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof(r->coop_sm[0]));
+    ok &= !d->inspect || !ws_inspect_launch_new(&r->grid.inspect_launch, d->inspect, r->n_all);
     if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
         r->progress = NULL;
         run_free(r);
