@@ -10,7 +10,7 @@ enum { THREADS = 128 };
 
 /* Thread t copies the words t, t + THREADS and so on. */
 static const char carry_ptx[] =
-    ".version 6.3\n.target sm_75\n.address_size 64\n"
+    ".version 6.3\n.target sm_50\n.address_size 64\n"
     ".visible .entry carry(.param .u64 to, .param .u64 from, .param .u32 n)\n{\n"
     ".reg .pred %p; .reg .b32 %r<4>; .reg .b64 %rd<6>;\n"
     "ld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [from];\nld.param.u32 %r1, [n];\n"

@@ -57,7 +57,7 @@ struct ws_cuda_greens {
 /* Each block notes on which SM it runs, and runs for a while, so that other blocks go to other
  * SMs. */
 static const char where_ptx[] =
-    ".version 6.3\n.target sm_75\n.address_size 64\n"
+    ".version 6.3\n.target sm_50\n.address_size 64\n"
     ".visible .entry where(.param .u64 seen)\n{\n"
     ".reg .pred %p; .reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
     "ld.param.u64 %rd1, [seen];\ncvta.to.global.u64 %rd1, %rd1;\nmov.u32 %r1, %smid;\n"

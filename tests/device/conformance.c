@@ -837,6 +837,23 @@ static void test_a_driver_that_refuses(void **state)
     unsetenv("WS_MOCK_REFUSES");
 }
 
+/* What the device itself runs on the GPU has code for every GPU that drivers of today have. */
+static void test_an_older_gpu(void **state)
+{
+    struct ws_device *d;
+    if (suite_target.worker || !suite_target.mock)
+        skip();
+    setenv("WS_MOCK_CC", "60", 1);
+    int r = suite_open(&d, NULL);
+    unsetenv("WS_MOCK_CC");
+    assert_int_equal(r, 0);
+    const struct ws_cuda_capabilities *c = ws_device_cuda_capabilities(d);
+    for (uint32_t k = 0; k < c->n; k++)
+        assert_true(c->v[k].yes || strcmp(c->v[k].name, "green contexts") != 0);
+    assert_int_equal(d->spec.cc_major, 6);
+    ws_device_close(d);
+}
+
 /* A process that has lost its context gets no other one from the driver. So where the context is
  * this process's, such tests are run before the others, by a process each. */
 static const char *const losing[] = {"test_illegal_address", "test_misaligned_address",
@@ -1596,6 +1613,7 @@ int main(int argc, char **argv)
         T(test_a_green_context_that_fails),
         T(test_stack),
         T(test_a_driver_that_refuses),
+        cmocka_unit_test(test_an_older_gpu),
         T(test_a_driver_that_does_not_know),
         T(test_occupancy),
         T(test_module_info),

@@ -127,6 +127,7 @@ void mock_object_add(struct mock_object *o, enum mock_kind kind, struct mock_gpu
 void *mock_object_of(const void *handle, enum mock_kind kind, const char *call);
 uint32_t mock_count_alive(enum mock_kind kind, const struct mock_gpu *g);
 struct mock_gpu *mock_gpu_of(int device); /* NULL: no such */
+uint32_t mock_cc(void);
 uint64_t mock_now_ns(void);
 uint64_t mock_gpu_ns(void); /* what events record */
 

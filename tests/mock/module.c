@@ -181,7 +181,7 @@ ws_cu_result cuModuleLoadDataEx(ws_cu_module *ret, const void *image, unsigned n
     } else {
         char *text = moved(image);
         const char *t = text ? text : image;
-        if (ws_ptx_parse(&m->ptx, t, strlen(t), "", &diags))
+        if (ws_ptx_parse(&m->ptx, t, strlen(t), "", &diags) || m->ptx->sm > mock_cc())
             r = WS_CU_INVALID_PTX;
         free(text);
     }
