@@ -92,6 +92,18 @@ static ws_cu_result queue_new(struct ws_cuda *d, struct ws_cuda_queue **ret)
     return WS_CU_SUCCESS;
 }
 
+/* The driver fills by kernels of its own, which it may load when they are first used, and then wait
+ * for kernels that run. So each way of filling is used once before any kernel runs. */
+static ws_cu_result try_fills(struct ws_cuda *d, ws_cu_ptr va)
+{
+    ws_cu_stream s = d->memory_stream;
+    ws_cu_result r = WS_CU(d, cuMemsetD2D8Async, va, WS_CUDA_CONTROL_BYTES, 0, 1, 1, s);
+    if (r == WS_CU_SUCCESS)
+        r = WS_CU(d, cuMemsetD2D16Async, va, WS_CUDA_CONTROL_BYTES, 0, 1, 1, s);
+    return r == WS_CU_SUCCESS ? WS_CU(d, cuMemsetD2D32Async, va, WS_CUDA_CONTROL_BYTES, 0, 1, 1, s)
+                              : r;
+}
+
 /* Makes all queues. It is enough if the driver makes one. */
 static ws_cu_result queues_open(struct ws_cuda *d)
 {
@@ -109,7 +121,10 @@ static ws_cu_result queues_open(struct ws_cuda *d)
         q->next = d->free_queues;
         d->free_queues = d->queues[d->n_queues++] = q;
     }
-    return r == WS_CU_SUCCESS ? ws_cuda_drain(d, d->memory_stream) : r;
+    if (r == WS_CU_SUCCESS)
+        r = try_fills(d, d->queues[0]->control_va);
+    ws_cu_result e = ws_cuda_drain(d, d->memory_stream); /* before the memory is released */
+    return r == WS_CU_SUCCESS ? e : r;
 }
 
 /* Run lock held. NULL: none is free. */

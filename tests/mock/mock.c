@@ -43,6 +43,13 @@ static const struct ws_gpu_spec spec = {
     MOCK_GPU_NUMBERS,
 };
 
+/* WS_MOCK_CC=60: the GPU's compute capability, 6.0. */
+uint32_t mock_cc(void)
+{
+    const char *e = getenv("WS_MOCK_CC");
+    return e ? (uint32_t)strtoul(e, NULL, 10) : spec.cc_major * 10 + spec.cc_minor;
+}
+
 static _Atomic uint64_t ahead_ns;
 
 EXPORT void ws_mock_advance(uint64_t ns);
@@ -265,13 +272,15 @@ static void wait_if_stuck(const char *name)
 static const struct {
     const char *group, *call;
 } may_wait[] = {
-    {"free", "cuMemFree"},          {"free", "cuMemFreeHost"},
-    {"alloc", "cuMemAlloc"},        {"alloc", "cuMemHostAlloc"},
-    {"host", "cuMemHostRegister"},  {"host", "cuMemHostUnregister"},
-    {"map", "cuMemUnmap"},          {"map", "cuMemSetAccess"},
-    {"map", "cuMemRelease"},        {"module", "cuModuleLoadDataEx"},
-    {"module", "cuModuleUnload"},   {"module", "cuModuleGetFunction"},
-    {"context", "cuStreamDestroy"}, {"context", "cuEventDestroy"},
+    {"free", "cuMemFree"},           {"free", "cuMemFreeHost"},
+    {"alloc", "cuMemAlloc"},         {"alloc", "cuMemHostAlloc"},
+    {"host", "cuMemHostRegister"},   {"host", "cuMemHostUnregister"},
+    {"map", "cuMemUnmap"},           {"map", "cuMemSetAccess"},
+    {"map", "cuMemRelease"},         {"module", "cuModuleLoadDataEx"},
+    {"module", "cuModuleUnload"},    {"module", "cuModuleGetFunction"},
+    {"context", "cuStreamDestroy"},  {"context", "cuEventDestroy"},
+    {"first", "cuMemsetD8Async"},    {"first", "cuMemsetD2D8Async"},
+    {"first", "cuMemsetD2D16Async"}, {"first", "cuMemsetD2D32Async"},
 };
 
 bool mock_named(const char *variable, const char *word)
@@ -291,11 +300,13 @@ static void be_slow(void)
         usleep(SLOW_US);
 }
 
-static bool waits(const char *name)
+/* @nth: the call is the @nth of this function. */
+static bool waits(const char *name, uint64_t nth)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(may_wait); i++)
         if (!strcmp(may_wait[i].call, name))
-            return mock_named("WS_MOCK_WAITS", may_wait[i].group);
+            return mock_named("WS_MOCK_WAITS", may_wait[i].group) &&
+                   (nth == 1 || strcmp(may_wait[i].group, "first") != 0);
     return false;
 }
 
@@ -313,12 +324,12 @@ int mock_enter(const char *name, unsigned needs)
     be_slow();
     pthread_mutex_lock(&mock_lock);
     struct count *c = count_of(name);
-    if (c)
-        c->n++;
+    uint64_t nth = c ? ++c->n : 0;
     for (uint32_t k = 0; !r && k < n_failures; k++)
         if (failures[k].nth && !strcmp(failures[k].name, name) && !--failures[k].nth)
             r = failures[k].code;
-    bool lost = r && is_sticky(r);
+    /* a driver that does not know what became of work has lost the GPU */
+    bool lost = r && (is_sticky(r) || (r == WS_CU_UNKNOWN && !strcmp(name, "cuEventQuery")));
     if (!r && !initialised && strcmp(name, "cuInit") != 0)
         r = WS_CU_NOT_INITIALIZED;
     pthread_mutex_unlock(&mock_lock);
@@ -336,7 +347,7 @@ int mock_enter(const char *name, unsigned needs)
             return WS_CU_CONTEXT_IS_DESTROYED;
         }
         r = mock_sticky(current);
-        if (!r && waits(name))
+        if (!r && waits(name, nth))
             mock_wait_in(name);
     }
     return r;
@@ -486,8 +497,8 @@ ws_cu_result cuDeviceGetAttribute(int *value, int attribute, ws_cu_device d)
         {WS_CU_ATTR_L2_CACHE_SIZE, spec.l2_bytes},
         {WS_CU_ATTR_MAX_THREADS_PER_MULTIPROCESSOR, spec.max_threads_per_sm},
         {WS_CU_ATTR_UNIFIED_ADDRESSING, 1},
-        {WS_CU_ATTR_COMPUTE_CAPABILITY_MAJOR, spec.cc_major},
-        {WS_CU_ATTR_COMPUTE_CAPABILITY_MINOR, spec.cc_minor},
+        {WS_CU_ATTR_COMPUTE_CAPABILITY_MAJOR, mock_cc() / 10},
+        {WS_CU_ATTR_COMPUTE_CAPABILITY_MINOR, mock_cc() % 10},
         {WS_CU_ATTR_STREAM_PRIORITIES_SUPPORTED, 1},
         {WS_CU_ATTR_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, spec.shared_bytes_per_sm},
         {WS_CU_ATTR_MAX_REGISTERS_PER_MULTIPROCESSOR, spec.regs_per_sm},
