@@ -13,7 +13,9 @@
  * of a real GPU are estimates. Both only shift energy between clients: nobody is given energy
  * that was not counted, and all that was counted is given to somebody. The counters of real GPUs
  * lag behind the reports, so claims outlive operations, and even clients; when nothing has been
- * under way for a second they are forgotten. Energy that is neither matched nor claimed while
+ * under way for a second they are forgotten. A counter that does not lag has counted all that a
+ * client took by the time it goes, so what it still claims then was charged too much, and would
+ * only be taken from others. Energy that is neither matched nor claimed while
  * nothing is under way is shared as idle energy is.
  *
  * Idle energy is shared by the clients that are connected and may use this GPU, in proportion to
@@ -220,11 +222,11 @@ struct ws_energy_sum ws_energy_of_client(const struct ws_client *c)
 void ws_energy_forget(struct ws_client *c)
 {
     struct ws_server *s = c->server;
-    ws_energy_settle(s);
     for (uint32_t g = 0; g < s->n_gpus; g++) {
         struct ws_energy_of *e = &c->energy.gpu[g];
         s->gpus[g].energy.former_uj += e->busy_uj + e->idle_uj;
-        s->gpus[g].energy.former_pending_uj += e->pending_uj;
+        if (s->gpus[g].device->meter_update_ns)
+            s->gpus[g].energy.former_pending_uj += e->pending_uj;
         e->pending_uj = 0;
         e->busy_uj = e->idle_uj = 0;
     }

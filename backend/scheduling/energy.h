@@ -39,7 +39,8 @@ struct ws_gpu_energy {
     uint64_t unmatched_uj;         /* counted, and no operation has reported it yet */
     uint64_t carry_uj;             /* idle, in the clients' fractions of a uJ */
     uint64_t system_uj, former_uj; /* idle with nobody there; accounts of clients that are gone */
-    uint64_t former_pending_uj;    /* what these were charged and the counter has not matched */
+    /* What these were charged and the counter has not matched; 0 where the counter does not lag. */
+    uint64_t former_pending_uj;
     uint64_t quiet_since_ns; /* host time; nothing has been under way since; 0: something is */
 };
 static inline uint64_t ws_gpu_energy_under_way(const struct ws_gpu_energy *g)
@@ -53,7 +54,9 @@ void ws_energy_charge(struct ws_client *c, uint32_t gpu, uint64_t uj);
  * anybody looks. */
 void ws_energy_settle(struct ws_server *s);
 struct ws_energy_sum ws_energy_of_client(const struct ws_client *c);
-/* The client is freed: its account goes to the former ones. */
+/* The client is freed: its account goes to the former ones, as ws_energy_settle() left it. There
+ * must be no other ws_energy_settle() since its account was read for the last time, or its job would
+ * miss what that adds. */
 void ws_energy_forget(struct ws_client *c);
 
 /* The log: conf "energy_log". Return: 0; NULL in *ret if there is none; negative errno of the

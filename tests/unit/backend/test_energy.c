@@ -193,13 +193,14 @@ static void test_busy_goes_to_who_worked(void **state)
     assert_in_range(account(w, 1, 0), 100 + 693, 100 + 694);
 }
 
-/* A client that goes while its work runs keeps what that work takes; the counter of a device
- * that was reset begins anew. */
+/* A client that goes while its work runs keeps what that work takes, which a counter that lags
+ * counts later; the counter of a device that was reset begins anew. */
 static void test_gone_and_reset(void **state)
 {
     struct wss *w = *state;
     struct fakedev *d = &w->dev[0];
     w->config.placement = WS_PLACE_FIXED;
+    w->server->gpus[0].device->meter_update_ns = 1000000;
     hello(w, 0, "light");
     hello(w, 1, "heavy");
     fill(w, 0, wss_alloc(w, 0, 0, 64));
@@ -216,6 +217,43 @@ static void test_gone_and_reset(void **state)
     ws_energy_settle(w->server);
     assert_int_equal(w->server->gpus[0].energy.counter_uj, 520);
     assert_int_equal(sum_of_all(w, 0), 520);
+}
+
+/* A client was charged more than was counted, and goes. Its claim stands where the counter lags;
+ * where it does not, the next client gets all that its own work takes. */
+static void claim_of_one_gone(struct wss *w, uint64_t meter_update_ns, uint64_t want)
+{
+    struct fakedev *d = &w->dev[0];
+    w->config.placement = WS_PLACE_FIXED;
+    w->server->gpus[0].device->meter_update_ns = meter_update_ns;
+    hello(w, 0, "light");
+    hello(w, 1, "heavy");
+    uint64_t b = wss_alloc(w, 1, 0, 64);
+    fill(w, 0, wss_alloc(w, 0, 0, 64));
+    d->ops[0]->energy_uj = 100;
+    d->energy_uj += 50;
+    fakedev_complete_all(d);
+    wss_turn(w);
+    goodbye(w, 0);
+    wss_turn(w);
+    fill(w, 1, b);
+    d->ops[0]->energy_uj = 50;
+    d->energy_uj += 50;
+    fakedev_complete_all(d);
+    wss_turn(w);
+    settle(w);
+    assert_int_equal(account(w, 1, 0), want);
+    assert_int_equal(sum_of_all(w, 0), 100);
+}
+
+static void test_claim_where_counter_lags(void **state)
+{
+    claim_of_one_gone(*state, 1000000, 25);
+}
+
+static void test_claim_where_it_does_not(void **state)
+{
+    claim_of_one_gone(*state, 0, 50);
 }
 
 static uint64_t state_of_random = 88172645463325252u;
@@ -358,6 +396,8 @@ int main(int argc, char **argv)
         T(test_idle_is_shared_by_weight),
         T(test_busy_goes_to_who_worked),
         T(test_gone_and_reset),
+        T(test_claim_where_counter_lags),
+        T(test_claim_where_it_does_not),
         T(test_random),
         T(test_log),
     };
