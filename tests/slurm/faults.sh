@@ -1,9 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is killed in the middle of jobs, on a private Slurm cluster: slurmctld, a slurmd, a program of
-# a job, a wattshared, and at last the script that runs the cluster. Accounts agree afterwards, no
+# What is killed in the middle of jobs, on a private Slurm cluster: slurmctld, a slurmd, the planner,
+# a program of a job, a wattshared, and at last the script that runs the cluster. Accounts agree afterwards, no
 # client and no process is left, and new jobs have the whole GPU again.
 . "${srcdir:-$(dirname "$0")/../..}/tests/slurm/lib.sh"
+cluster_plans <<EOF
+gpu mixed { static_w = 20 dynamic_w = 150 }
+EOF
 cluster_start 1 4 <<EOF
 gpus = {"rtx3070", "t400"}
 catalog = {"$src/conf/gpu.d"}
@@ -38,6 +41,7 @@ end() { # end STATE: the job comes to its end, with an account, and takes nothin
     cluster_wait 600 "the end of job $job" is_in_state "$job" "$1"
     cluster_wait 300 "the account of job $job" in_ledger "$job"
     cluster_wait 300 "the clients of job $job to go" nobody_is_left n1
+    cluster_wait 100 "the SMs of job $job to be free" no_sm_is_taken n1
     ok "job $job: $1"
 }
 
@@ -63,6 +67,14 @@ kill -9 "$(cluster_pid "$cluster/run/slurmd-n1.pid")"
 before=$(hellos)
 cluster_wait 300 "the job to go on without slurmd" clients_since "$before"
 cluster_slurmd n1
+end COMPLETED
+
+# And with the planner: what it has planned stands with the jobs.
+begin
+kill -9 "$(cluster_pid "$cluster/run/planner.pid")"
+before=$(hellos)
+cluster_wait 300 "the job to go on without the planner" clients_since "$before"
+cluster_planner
 end COMPLETED
 
 # A program of the job is killed in its work: the job fails, and the others' accounts stay.

@@ -30,6 +30,13 @@ nobody_is_left() { # nobody_is_left NODE
     true
 }
 
+# no_sm_is_taken NODE: no SM of its GPUs is anybody's
+no_sm_is_taken() {
+    cluster_status "$1" | tr -d ' \n' >"$tmp/sms"
+    grep -q '"sms":\[\|"sm_clients":\[' "$tmp/sms" || return 1
+    ! grep -q '"\(sms\|sm_clients\)":\[[^]]*[1-9]' "$tmp/sms"
+}
+
 # sums_agree NODE…: the jobs' joules are those of the accounts of their clients, to the microjoule
 sums_agree() {
     for node in "$@"; do
