@@ -86,7 +86,7 @@ static int make_jobs(void)
         wishes[i] = (struct ws_plan_wish){.deadline = tasks[i].deadline, .on = {&tasks[i].dvfs}};
     }
     for (size_t i = 0; i < NODES; i++)
-        nodes[i] = (struct ws_plan_node){.n_gpus = PAIRS_PER_NODE, .off = true};
+        nodes[i] = (struct ws_plan_node){.n_gpus = PAIRS_PER_NODE, .power = WS_PLAN_OFF};
     return 0;
 }
 

@@ -38,11 +38,12 @@ man/wattshare-trace.1: man/wattshare-trace.1.scd
 
 # The other pages.
 OTHER_PAGES = man/wattshare-slurm.8 man/wattshare-planner.8 man/wattshared.8 man/wattshared.conf.5 \
-	man/wattshare-clocks.8
+	man/wattshare-clocks.8 man/wattshare-suspend.8
 man_MANS += $(OTHER_PAGES)
 EXTRA_DIST += $(OTHER_PAGES:=.scd)
 man/wattshare-slurm.8: man/wattshare-slurm.8.scd
 man/wattshare-planner.8: man/wattshare-planner.8.scd
+man/wattshare-suspend.8: man/wattshare-suspend.8.scd
 man/wattshared.8: man/wattshared.8.scd
 man/wattshared.conf.5: man/wattshared.conf.5.scd
 man/wattshare-clocks.8: man/wattshare-clocks.8.scd

@@ -20,18 +20,44 @@ sbin_PROGRAMS += slurm/planner/wattshare-planner
 slurm_planner_wattshare_planner_SOURCES = slurm/planner/main.c slurm/planner/answer.c \
 	slurm/planner/answer.h slurm/planner/settings.c slurm/planner/settings.h \
 	slurm/planner/jobs.c slurm/planner/jobs.h
-slurm_planner_wattshare_planner_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DSYSCONFDIR='"$(sysconfdir)"'
+slurm_planner_wattshare_planner_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DSYSCONFDIR='"$(sysconfdir)"' \
+	-DSBINDIR='"$(sbindir)"'
 slurm_planner_wattshare_planner_LDADD = $(PLAN_LIBS) $(CONFUSE_LIBS) -lslurm -lpthread
 endif
+# slurm.conf can name a program, but no arguments; so there is one for each direction.
+if HAVE_SPANK
+sbin_PROGRAMS += slurm/power/wattshare-resume slurm/power/wattshare-suspend
+slurm_power_wattshare_resume_SOURCES = slurm/power/power.c
+slurm_power_wattshare_resume_CPPFLAGS = $(AM_CPPFLAGS) -DWS_POWER='"on"' \
+	-DSYSCONFDIR='"$(sysconfdir)"'
+slurm_power_wattshare_resume_LDADD = -lslurm
+slurm_power_wattshare_suspend_SOURCES = slurm/power/power.c
+slurm_power_wattshare_suspend_CPPFLAGS = $(AM_CPPFLAGS) -DWS_POWER='"off"' \
+	-DSYSCONFDIR='"$(sysconfdir)"'
+slurm_power_wattshare_suspend_LDADD = -lslurm
+endif
+dist_slurmlib_SCRIPTS = slurm/node/wattshare-node
 slurmlib_DATA = slurm/planner/job_submit.lua
-EXTRA_DIST += slurm/planner/job_submit.lua slurm/planner/README.md
+EXTRA_DIST += slurm/planner/job_submit.lua slurm/planner/README.md slurm/power/README.md \
+	slurm/node/README.md
 # Jobs on a private cluster of this machine; skipped where Slurm is not installed.
-SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh tests/slurm/faults.sh
+SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh tests/slurm/power.sh \
+	tests/slurm/faults.sh tests/slurm/many.sh tests/slurm/node.sh \
+	tests/slurm/hostile.sh
 dist_check_SCRIPTS += $(SLURM_TESTS)
+check_PROGRAMS += tests/slurm/hold
+tests_slurm_hold_SOURCES = tests/slurm/hold.c
+tests_slurm_hold_LDADD = -ldl
 TESTS += $(SLURM_TESTS)
 EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md \
 	slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh \
 	slurm/cluster/next.txt
+
+# What the plugin adds to the start of a job, beside the same job without it.
+.PHONY: bench-slurm
+bench-slurm: cluster-programs
+	@srcdir=$(top_srcdir) sh $(top_srcdir)/bench/slurm.sh
+EXTRA_DIST += bench/slurm.sh
 
 # `./quickstart cluster`: what it runs, and no more.
 CLUSTER_NEEDS = backend/wattshared cli/wattshare frontend/wattshare-driver/stamp demo/sample \

@@ -63,6 +63,7 @@ MinJobAge=3600
 PlugStackConfig=$cluster/etc/plugstack.conf
 GresTypes=gpu,shard
 ${cluster_more:-}
+$(cluster_power_conf)
 $(for i in $(seq "$n"); do cluster_node "$i" "$n" "$shards"; done)
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP
 EOF
@@ -111,6 +112,69 @@ cluster_plans() {
 JobSubmitPlugins=lua"
 }
 
+# cluster_power_saving SECONDS: nodes without jobs for so long are switched off, which means that
+# their slurmd and their wattshared end; before cluster_start. $cluster/power gets a line for each
+# time: "on NODE", and "off NODE" with what the node's GPUs have used, as cluster_used has it.
+cluster_power_saving() {
+    cluster_suspend_s=$1
+}
+
+# The lines of slurm.conf, and the programs that they name.
+cluster_power_conf() {
+    [ -n "${cluster_suspend_s:-}" ] || return 0
+    for program in suspend resume; do
+        printf '#!/bin/sh\nWATTSHARE_POWER=%s/etc/power exec %s/slurm/power/wattshare-%s "$@"\n' "$cluster" "$build" $program \
+            >"$cluster/etc/$program"
+    done
+    cat >"$cluster/etc/power" <<EOF
+#!/bin/sh
+set -eu
+cluster=$cluster build=$build n_nodes=$n_nodes cluster_kinds='${cluster_kinds:-}'
+export SLURM_CONF=$SLURM_CONF PATH=$PATH
+. $(cd "${srcdir:-$src}" && pwd)/slurm/cluster/cluster.sh
+echo \$\$ >"$cluster/run/power-\$2.pid"
+"cluster_switch_\$1" "\$2" >>"$cluster/log/power.log" 2>&1
+rm -f "$cluster/run/power-\$2.pid"
+EOF
+    chmod 0755 "$cluster/etc/suspend" "$cluster/etc/resume" "$cluster/etc/power"
+    echo "SuspendTime=$cluster_suspend_s"
+    echo "SuspendTimeout=10"
+    echo "ResumeTimeout=60"
+    echo "SuspendRate=0"
+    echo "ResumeRate=0"
+    echo "SuspendProgram=$cluster/etc/suspend"
+    echo "ResumeProgram=$cluster/etc/resume"
+}
+
+cluster_switch_on() { # cluster_switch_on NODE
+    echo "on $1" >>"$cluster/power"
+    cluster_daemon "$1" </dev/null
+    cluster_slurmd "$1" -b # as if the machine was booted, which slurmctld waits for
+}
+
+cluster_switch_off() { # cluster_switch_off NODE
+    cluster_end "$cluster/run/slurmd-$1.pid"
+    echo "off $1 $(cluster_used "$1")" >>"$cluster/power"
+    cluster_end "$cluster/run/wattshared-$1.pid"
+}
+
+cluster_status() { # cluster_status NODE: as JSON
+    "$build/cli/wattshare" status --json --socket "ipc://$cluster/$1/sock"
+}
+
+# cluster_sum FIELD: the sum of a field of all GPUs of the status that comes on standard input
+cluster_sum() {
+    tr -d ' \n' | tr ',{}' '[\n*]' |
+        awk -F: -v f="\"$1\"" '/^"gpus":/ { on = 1 } /^"clients":/ { exit } on && $1 == f { s += $2 } END { printf "%d\n", s }'
+}
+
+# cluster_used NODE: the energy of the node's GPUs since its daemon was started, and the part of it
+# when they were idle, in uJ
+cluster_used() {
+    used=$(cluster_status "$1")
+    echo "$(echo "$used" | cluster_sum energy_uj) $(echo "$used" | cluster_sum idle_uj)"
+}
+
 # cluster_planner: the planner, whose socket slurmctld is told; returns when it listens
 cluster_planner() {
     rm -f "$cluster/planner"
@@ -125,10 +189,12 @@ cluster_slurmctld() {
     WATTSHARE_PLANNER=$build/slurm/planner/wattshare-planner WATTSHARE_PLANNER_SOCKET=$cluster/planner slurmctld
 }
 
-# cluster_slurmd NODE
+# cluster_slurmd NODE [OPTION…]
 cluster_slurmd() {
-    mkdir -p "$cluster/spool/$1"
-    slurmd -N "$1"
+    slurmd_node=$1
+    shift
+    mkdir -p "$cluster/spool/$slurmd_node"
+    slurmd -N "$slurmd_node" "$@"
 }
 
 # cluster_start N-NODES SHARDS-PER-GPU: wattshared.conf comes on standard input
@@ -195,8 +261,9 @@ cluster_stop() {
     scancel --partition=main 2>/dev/null || true
     cluster_wait 100 "jobs to end" sh -c '[ -z "$(squeue -h)" ]' || true
     cluster_end "$cluster/run/planner.pid"
+    cluster_end "$cluster"/run/slurmctld.pid # first: it could switch nodes on
+    cluster_end "$cluster"/run/power-*.pid
     cluster_end "$cluster"/run/slurmd-*.pid
-    cluster_end "$cluster"/run/slurmctld.pid
     cluster_end "$cluster"/run/wattshared-*.pid
     cluster_end "$cluster/munge/pid"
     rm -rf "$cluster"

@@ -70,6 +70,13 @@ static int n_gpus_of(const char *gres)
     return n > 0 && n <= 64 ? n : 0;
 }
 
+static enum ws_plan_power power_of(uint32_t state)
+{
+    if (state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN))
+        return WS_PLAN_OFF;
+    return state & NODE_STATE_POWERING_UP ? WS_PLAN_STARTING : WS_PLAN_ON;
+}
+
 static int take_nodes(struct news *s, const struct ws_planner_config *c, const node_info_msg_t *m)
 {
     s->nodes = ws_alloc_array(m->record_count + 1, sizeof(*s->nodes));
@@ -85,10 +92,10 @@ static int take_nodes(struct news *s, const struct ws_planner_config *c, const n
             if (has_feature(v->features, c->kinds[k].name))
                 node.kind = k;
         uint32_t base = v->node_state & NODE_STATE_BASE;
-        node.off = v->node_state & (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN);
+        node.power = power_of(v->node_state);
         bool usable = node.kind >= 0 && node.n_gpus &&
                       !(v->node_state & (NODE_STATE_DRAIN | NODE_STATE_FAIL)) &&
-                      (node.off || (base != NODE_STATE_DOWN && base != NODE_STATE_UNKNOWN));
+                      (node.power || (base != NODE_STATE_DOWN && base != NODE_STATE_UNKNOWN));
         if (!usable)
             continue;
         snprintf(s->names[s->n_nodes], sizeof(s->names[0]), "%s", v->name);
@@ -138,7 +145,8 @@ static int take_foreign(struct news *s, const slurm_job_info_t *j)
     return r;
 }
 
-static int take_job(struct news *s, const slurm_job_info_t *j)
+/* @turn_on_s: a job whose node is being switched on has the time of its allotment as its start. */
+static int take_job(struct news *s, const slurm_job_info_t *j, double turn_on_s)
 {
     struct ws_plan_note note;
     uint32_t state = j->job_state & JOB_STATE_BASE;
@@ -153,6 +161,8 @@ static int take_job(struct news *s, const slurm_job_info_t *j)
     struct held_gpu h = {.made = note.made,
                          .length = note.length,
                          .start = begun ? (double)j->start_time : INFINITY};
+    if (j->job_state & JOB_CONFIGURING)
+        h.start += turn_on_s;
     snprintf(h.node, sizeof(h.node), "%s", node);
     return hold(&s->held, &s->n_held, &s->cap_held, &h);
 }
@@ -168,7 +178,7 @@ static int look(struct news *s, const struct ws_planner_config *c)
         !slurm_load_jobs(0, &jobs, SHOW_ALL | SHOW_DETAIL)) {
         r = take_nodes(s, c, nodes);
         for (uint32_t i = 0; i < jobs->record_count && !r; i++)
-            r = take_job(s, &jobs->job_array[i]);
+            r = take_job(s, &jobs->job_array[i], c->turn_on_s);
     }
     if (nodes)
         slurm_free_node_info_msg(nodes);
@@ -278,6 +288,7 @@ static int place(struct ws_planner_jobs *j, double made, const struct ws_plan_wi
                                             .jobs = jobs,
                                             .n_jobs = n,
                                             .theta = j->config->theta,
+                                            .turn_on_s = j->config->turn_on_s,
                                             .interval = j->config->interval,
                                             .interval_text = j->config->interval_text};
     int r = ws_plan_make(&cluster, made, wish, 1, ret);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ enum { LINE = 1024, WAIT_MS = 1000 };
 
 static const char usage[] =
     "usage: wattshare-planner [--config FILE] [--socket PATH]\n"
-    "       wattshare-planner --ask [--socket PATH] TASK LENGTH-SECONDS FINISH-SECONDS\n";
+    "       wattshare-planner --ask [--socket PATH] TASK LENGTH-SECONDS FINISH-SECONDS\n"
+    "       wattshare-planner --power-saving [--config FILE]\n";
 
 static int complain(const char *what, const char *path)
 {
@@ -142,16 +144,40 @@ static int serve(const char *config_path, const char *path)
     }
 }
 
+/* ---- lines for slurm.conf ---- */
+
+static int print_power_saving(const char *config_path)
+{
+    static struct ws_planner_config c;
+    double longest = 0;
+    if (ws_planner_config_read(&c, config_path))
+        return 1;
+    for (int i = 0; i < c.n_kinds; i++) {
+        double s = ws_planner_break_even(&c, i);
+        if (isinf(s)) {
+            fprintf(stderr,
+                    "wattshare-planner: %s: expected turn_on_j, and idle_w in section `gpu %s`\n",
+                    config_path, c.kinds[i].name);
+            return 1;
+        }
+        printf("# %s: break-even after %.1f s\n", c.kinds[i].name, s);
+        longest = fmax(longest, s);
+    }
+    printf("SuspendTime=%.0f\nResumeTimeout=%.0f\nSuspendProgram=%s/wattshare-suspend\n"
+           "ResumeProgram=%s/wattshare-resume\n",
+           fmax(ceil(longest), 1), ceil(fmax(2 * c.turn_on_s, 60)), SBINDIR, SBINDIR);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"socket", required_argument, NULL, 's'},
-                                            {"ask", no_argument, NULL, 'a'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'}, {"socket", required_argument, NULL, 's'},
+        {"ask", no_argument, NULL, 'a'},          {"power-saving", no_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     const char *config = SYSCONFDIR "/wattshare/planner.conf",
                *path = "/run/wattshare-planner/sock";
-    bool asks = false;
+    bool asks = false, saves = false;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
         if (c == 'c')
             config = optarg;
@@ -159,10 +185,14 @@ int main(int argc, char **argv)
             path = optarg;
         else if (c == 'a')
             asks = true;
+        else if (c == 'p')
+            saves = true;
         else
             return fputs(usage, c == 'h' ? stdout : stderr), c == 'h' ? 0 : 2;
     }
-    if (argc - optind != (asks ? 3 : 0))
+    if (argc - optind != (asks ? 3 : 0) || (asks && saves))
         return fputs(usage, stderr), 2;
+    if (saves)
+        return print_power_saving(config);
     return asks ? ask(path, argv + optind) : serve(config, path);
 }

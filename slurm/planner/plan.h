@@ -13,10 +13,16 @@
 
 enum { WS_PLAN_KINDS = 8 };
 
+enum ws_plan_power {
+    WS_PLAN_ON,
+    WS_PLAN_STARTING, /* is being switched on */
+    WS_PLAN_OFF       /* must be switched on first */
+};
+
 struct ws_plan_node {
     int kind;   /* of its GPUs, 0…n_kinds - 1 */
     int n_gpus; /* each of them is a pair of the policy */
-    bool off;   /* must be switched on first */
+    enum ws_plan_power power;
 };
 
 /* A job that holds a GPU, or waits for one. */
@@ -33,6 +39,9 @@ struct ws_plan_cluster {
     const struct ws_plan_job *jobs; /* those that wait: in the order in which they will start */
     size_t n_jobs;
     double theta; /* of EDL */
+    /* From the order to switch a node on until it can run a job. A node that is being switched on
+     * is counted as if that had begun now. */
+    double turn_on_s;
     struct ws_dvfs_interval interval;
     const char *interval_text; /* the same, as the policy's option has it */
 };

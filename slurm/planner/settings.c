@@ -41,11 +41,12 @@ static int take_kind(struct ws_planner_config *c, const char *path, cfg_t *s)
     snprintf(k->name, sizeof(k->name), "%s", name);
     double dynamic_w = cfg_getfloat(s, "dynamic_w"), memory = cfg_getfloat(s, "memory_share");
     k->static_w = cfg_getfloat(s, "static_w");
+    k->idle_w = cfg_getfloat(s, "idle_w");
     k->core_share = cfg_getfloat(s, "core_share");
     k->memory_w = memory * dynamic_w;
     k->core_w = (1 - memory) * dynamic_w;
     if (!in_range(k->static_w, 0, 1e6) || !in_range(dynamic_w, 0, 1e6) ||
-        !in_range(k->core_share, 0, 1) || !in_range(memory, 0, 1))
+        !in_range(k->idle_w, 0, 1e6) || !in_range(k->core_share, 0, 1) || !in_range(memory, 0, 1))
         return wrong(path, "gpu %s: watts are 0 to 1e6, shares 0 to 1", name);
     return 0;
 }
@@ -86,6 +87,10 @@ static int take(struct ws_planner_config *c, const char *path, cfg_t *cfg)
     const char *interval = cfg_getstr(cfg, "interval");
     c->theta = cfg_getfloat(cfg, "theta");
     c->margin_s = cfg_getfloat(cfg, "margin_s");
+    c->turn_on_s = cfg_getfloat(cfg, "turn_on_s");
+    c->turn_on_j = cfg_getfloat(cfg, "turn_on_j");
+    if (!in_range(c->turn_on_s, 0, 1e6) || !in_range(c->turn_on_j, 0, 1e9))
+        return wrong(path, "turn_on_s is 0 to 1e6, turn_on_j 0 to 1e9");
     if (!in_range(c->theta, 0, 1) || !in_range(c->margin_s, 0, 1e6))
         return wrong(path, "theta is 0 to 1, margin_s 0 to 1e6");
     if (strlen(interval) >= sizeof(c->interval_text))
@@ -108,9 +113,10 @@ static int take(struct ws_planner_config *c, const char *path, cfg_t *cfg)
 
 int ws_planner_config_read(struct ws_planner_config *ret, const char *path)
 {
-    cfg_opt_t gpu[] = {CFG_FLOAT("static_w", 0, CFGF_NONE), CFG_FLOAT("dynamic_w", 0, CFGF_NONE),
-                       CFG_FLOAT("core_share", 0.8, CFGF_NONE),
-                       CFG_FLOAT("memory_share", 0.1, CFGF_NONE), CFG_END()};
+    cfg_opt_t gpu[] = {
+        CFG_FLOAT("static_w", 0, CFGF_NONE),       CFG_FLOAT("dynamic_w", 0, CFGF_NONE),
+        CFG_FLOAT("idle_w", 0, CFGF_NONE),         CFG_FLOAT("core_share", 0.8, CFGF_NONE),
+        CFG_FLOAT("memory_share", 0.1, CFGF_NONE), CFG_END()};
     cfg_opt_t model[] = {CFG_STR("task", "", CFGF_NONE),
                          CFG_STR("gpu", "", CFGF_NONE),
                          CFG_FLOAT("p0", 0, CFGF_NONE),
@@ -122,6 +128,8 @@ int ws_planner_config_read(struct ws_planner_config *ret, const char *path)
                          CFG_END()};
     cfg_opt_t top[] = {CFG_FLOAT("theta", 0.9, CFGF_NONE),
                        CFG_FLOAT("margin_s", 1, CFGF_NONE),
+                       CFG_FLOAT("turn_on_s", 0, CFGF_NONE),
+                       CFG_FLOAT("turn_on_j", 0, CFGF_NONE),
                        CFG_STR("interval", "wide", CFGF_NONE),
                        CFG_SEC("gpu", gpu, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
                        CFG_SEC("model", model, CFGF_MULTI),
@@ -167,4 +175,10 @@ bool ws_planner_model_of(const struct ws_planner_config *c, int kind, const char
     }
     ret->t0 += c->margin_s;
     return found || length > 0;
+}
+
+double ws_planner_break_even(const struct ws_planner_config *c, int kind)
+{
+    double idle_w = c->kinds[kind].idle_w;
+    return idle_w > 0 && c->turn_on_j > 0 ? c->turn_on_j / idle_w : INFINITY;
 }

@@ -12,6 +12,7 @@ struct ws_planner_kind {
     /* Of a job that nothing is known of but its length: watts, and the share of the time that goes
      * with the core clock. */
     double static_w, memory_w, core_w, core_share;
+    double idle_w; /* of a GPU without work, with its share of the node */
 };
 
 struct ws_planner_model { /* a task on a kind of GPU */
@@ -22,6 +23,7 @@ struct ws_planner_model { /* a task on a kind of GPU */
 
 struct ws_planner_config {
     double theta, margin_s;
+    double turn_on_s, turn_on_j; /* of switching a node on: time, energy for each GPU */
     char interval_text[80];
     struct ws_dvfs_interval interval;
     struct ws_planner_kind kinds[WS_PLAN_KINDS];
@@ -36,5 +38,10 @@ WS_MUST_CHECK int ws_planner_config_read(struct ws_planner_config *ret, const ch
  * (0: as the task's model says), with the margin. Return: false: there is none. */
 bool ws_planner_model_of(const struct ws_planner_config *c, int kind, const char *task,
                          double length, struct ws_dvfs_task *ret);
+
+/* For how long a node of the kind must have been without jobs before it is worth switching it off:
+ * until the idle GPUs have taken what switching on again costs (Mei et al., dynamic resource sleep:
+ * rho = Delta / P_idle). Return: seconds; INFINITY: never, or the costs are not known. */
+double ws_planner_break_even(const struct ws_planner_config *c, int kind);
 
 #endif

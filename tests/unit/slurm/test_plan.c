@@ -54,7 +54,7 @@ static void same_as_simulator(void **state)
     struct ws_cluster_result r;
     char error[200];
     for (size_t i = 0; i < n; i++) {
-        nodes[i] = (struct ws_plan_node){.n_gpus = 4, .off = true};
+        nodes[i] = (struct ws_plan_node){.n_gpus = 4, .power = WS_PLAN_OFF};
         wishes[i] = (struct ws_plan_wish){.deadline = tasks[i].deadline, .on = {&tasks[i].dvfs}};
         tasks[i].id = (int64_t)i;
     }
@@ -92,7 +92,7 @@ static void preferred_kind(void **state)
 
 static void what_slurm_has(void **state)
 {
-    const struct ws_plan_node nodes[] = {{.n_gpus = 2}, {.n_gpus = 1, .off = true}};
+    const struct ws_plan_node nodes[] = {{.n_gpus = 2}, {.n_gpus = 1, .power = WS_PLAN_OFF}};
     const struct ws_plan_job jobs[] = {
         {0, INFINITY, 12}, {0, -5, 20}, {0, -30, 20}, /* a waiting one, one in time, one late */
     };
@@ -132,6 +132,41 @@ static void refused(void **state)
     assert_true(isinf(p.end));
 }
 
+/* A job starts on a node that is off only when that has been switched on. */
+static void switched_on(void **state)
+{
+    struct ws_plan_node nodes[] = {{.n_gpus = 1}, {.n_gpus = 1, .power = WS_PLAN_OFF}};
+    struct ws_plan_job jobs[] = {{0, 0, 100}, {1, INFINITY, 10}};
+    struct ws_plan_cluster c = cluster_of(nodes, 2, 1);
+    struct ws_plan_wish w = {.deadline = 60, .on = {&quick}};
+    c.turn_on_s = 30;
+    c.jobs = jobs;
+    c.n_jobs = 1;
+    struct ws_plan_place p = place(&c, 0, &w);
+    assert_int_equal(p.node, 1);
+    assert_float_equal(p.start, 30, 1e-9);
+    /* Too late for any clock, and the refusal counts the time of switching on, too. */
+    w.deadline = 31;
+    p = place(&c, 0, &w);
+    assert_int_equal(p.node, -1);
+    assert_float_equal(p.end, 30 + ws_dvfs_t_min(&quick, &ws_dvfs_wide), 1e-9);
+    /* A job waits for the node already; so with one that is being switched on. */
+    w.deadline = 90;
+    c.n_jobs = 2;
+    p = place(&c, 0, &w);
+    assert_int_equal(p.node, 1);
+    assert_float_equal(p.start, 40, 1e-9);
+    nodes[1].power = WS_PLAN_STARTING;
+    c.n_jobs = 1;
+    assert_float_equal(place(&c, 0, &w).start, 30, 1e-9);
+    /* What is on comes first. */
+    nodes[1].power = WS_PLAN_OFF;
+    w.deadline = 1000;
+    p = place(&c, 0, &w);
+    assert_int_equal(p.node, 0);
+    assert_float_equal(p.start, 100, 1e-9);
+}
+
 static void note(void **state)
 {
     const struct ws_plan_note a = {1732404000.25, 12.5, 1732404020, 1732404030, 0.9, 0.8, 1.1, 7.5};
@@ -155,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_as_simulator), cmocka_unit_test(preferred_kind),
-        cmocka_unit_test(what_slurm_has), cmocka_unit_test(refused), cmocka_unit_test(note)};
+        cmocka_unit_test(what_slurm_has),    cmocka_unit_test(refused),
+        cmocka_unit_test(switched_on),       cmocka_unit_test(note)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
