@@ -110,10 +110,12 @@ fi
 
 # nvidia-ml-py, and monitors that use it.
 venv=$build/tests/clients/nvml-venv
-[ -e "$venv/complete" ] || { rm -rf "$venv" && python3 -m venv "$venv" &&
+[ -n "$asan" ] || [ -e "$venv/complete" ] || { rm -rf "$venv" && python3 -m venv "$venv" &&
     timeout 120 "$venv/bin/pip" install --no-input --retries 1 nvidia-ml-py gpustat nvitop && : >"$venv/complete"; } >"$tmp/pip" 2>&1 || true
-if [ -n "$asan" ] || [ ! -e "$venv/complete" ]; then
-    echo "skipped: nvidia-ml-py, gpustat, nvitop: ${asan:+Python is not built for AddressSanitizer}$(tail -n 1 "$tmp/pip" 2>/dev/null)" >&2
+if [ -n "$asan" ]; then
+    echo "skipped: nvidia-ml-py, gpustat, nvitop: Python is not built for AddressSanitizer" >&2
+elif [ ! -e "$venv/complete" ]; then
+    echo "skipped: nvidia-ml-py, gpustat, nvitop: $(tail -n 1 "$tmp/pip" 2>/dev/null)" >&2
 else
     "$wattshare" run -- "$venv/bin/python" - $helper_pid <<'EOF' || fail "nvidia-ml-py"
 import ctypes, re, sys
