@@ -69,8 +69,12 @@ beside() {
 merged='"threshold=2","window=5","sharing=bounded","dispatch=greedy","source=profile"'
 rounds=20
 kinds_all="block blocks wait twice grid jobs"
+policies="fifo edl stgm consolidate rr gcaps sbeet-mg wattshare none"
+# With sanitizers one of each sort: that stops nothing, merges, shares time out, preempts, holds
+# nothing back.
+[ -z "$asan" ] || [ -n "${WS_TEST_ALL:-}" ] || policies="fifo consolidate rr gcaps none"
 # Where a policy lets both run side by side, nobody waits, and nothing is ended.
-for p in ${POLICIES:-fifo edl stgm consolidate rr gcaps sbeet-mg wattshare none}; do
+for p in ${POLICIES:-$policies}; do
     options= must_end=yes
     [ $p != consolidate ] || options=$merged
     case $p in gcaps | sbeet-mg | wattshare | none) must_end=no ;; esac
