@@ -241,7 +241,8 @@ static bool sooner(const void *arg, const struct ws_rollout_release *a,
 
 WS_HEAP(release_heap, struct ws_rollout_release, const void *, sooner)
 
-void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon, double fade)
+void ws_rollout_foresee(struct ws_rollout *r, const double *next, const double *every,
+                        double horizon, double fade)
 {
     struct ws_rollout_release *heap = r->coming;
     const double now = r->state.now, until = now + horizon;
@@ -252,7 +253,7 @@ void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon
             heap[n++] = (struct ws_rollout_release){next[i], 1, i};
     release_heap_make(NULL, heap, n);
     while (n && r->n_releases < WS_ROLLOUT_RELEASES_MAX) {
-        double period = r->sys->tasks[heap->task].period;
+        double period = every ? every[heap->task] : r->sys->tasks[heap->task].period;
         struct ws_rollout_release *x = &r->releases[r->n_releases++];
         *x = *heap;
         x->weight = exp((now - x->at) / fade);

@@ -157,9 +157,10 @@ void ws_rollout_deinit(struct ws_rollout *r);
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap);
 /* Makes r->releases: the first WS_ROLLOUT_RELEASES_MAX of all within @horizon, from @next[task] on
- * (INFINITY: none is foreseen), each a period after the one before. Weights fall to 1/e within
+ * (INFINITY: none is foreseen), each @every[task] after the one before (NULL: its period). Weights fall to 1/e within
  * @fade. */
-void ws_rollout_foresee(struct ws_rollout *r, const double *next, double horizon, double fade);
+void ws_rollout_foresee(struct ws_rollout *r, const double *next, const double *every,
+                        double horizon, double fade);
 
 /* Of a miss: the task's weight, 1 if nothing else is said. */
 static inline double ws_rollout_importance(const struct ws_rollout *r, int task)

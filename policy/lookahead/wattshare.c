@@ -23,8 +23,8 @@
  * With the option `dvfs`, voltage and clocks are chosen with the place: low ones where that takes
  * less energy and the job is in time, high ones where it would be late (rollout.h).
  *
- * What is to come: a task's next release is a period after the last one that was seen. One that is
- * overdue may come at any moment; after another period it is not expected any more. */
+ * What is to come: a task's next release is a period after the last one that was seen, or later by
+ * the mean lateness of those before. One that is overdue may come at any moment; after another period it is not expected any more. */
 #include "config.h"
 
 #include <errno.h>
@@ -51,6 +51,8 @@ enum {
 #define LESS 1e-6
 /* Weights of jobs to come fall to 1/e within this share of the horizon. */
 #define FADE 0.4
+/* What a release counts in the mean lateness of its task. */
+#define LEARN 0.1
 /* With dvfs the horizon is longer, since jobs at low clocks are, and there are more places. */
 #define DVFS_HORIZON 2
 #define DVFS_BUDGET  3
@@ -80,6 +82,7 @@ struct awaited {
     int id;
     double due;  /* its next release; INFINITY: not known */
     double last; /* release that was seen; -INFINITY: none */
+    double late; /* by how much releases come later than a period after the last, on average */
 };
 struct lookahead {
     const struct ws_policy_system *sys;
@@ -89,6 +92,7 @@ struct lookahead {
     struct awaited *tasks;
     int n_tasks;
     double *due, *last; /* [n_tasks]: of tasks */
+    double *every;      /* [n_tasks]: the mean time between releases */
     double horizon, budget, guarantee;
     bool dvfs;
     struct ws_dvfs_interval interval;
@@ -146,6 +150,7 @@ static void free_own(struct ws_policy *policy)
     free(p->tasks);
     free(p->due);
     free(p->last);
+    free(p->every);
     free(p);
 }
 
@@ -169,22 +174,24 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     struct lookahead *p = lookahead_of(policy);
     size_t n = (size_t)WS_MAX(s->n_tasks, 1);
     struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
-    double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last));
+    double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last)),
+           *every = ws_alloc_array(n, sizeof(*every));
     p->roll.interval = p->dvfs ? &p->interval : NULL;
-    int r = tasks && due && last ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
+    int r = tasks && due && last && every ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
     if (!r && p->guarantee > 0)
         r = ws_fallback_prepare(&p->plan, s);
     if (r < 0) {
         free(tasks);
         free(due);
         free(last);
+        free(every);
         return r;
     }
     for (int i = 0, at = 0; i < s->n_tasks; i++) {
         const struct ws_policy_task *t = &s->tasks[i];
         const struct awaited *known = find_awaited(p, t->id, &at);
         tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY,
-                                    known ? known->last : -INFINITY};
+                                    known ? known->last : -INFINITY, known ? known->late : 0};
         if (known && t->period > 0)
             tasks[i].due = known->due;
         if (isinf(p->roll.shortest[i])) {
@@ -196,10 +203,12 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     free(p->tasks);
     free(p->due);
     free(p->last);
+    free(p->every);
     p->sys = s;
     p->tasks = tasks;
     p->due = due;
     p->last = last;
+    p->every = every;
     p->n_tasks = s->n_tasks;
     return r;
 }
@@ -212,20 +221,34 @@ static void note_releases(struct lookahead *p, const struct ws_policy_snapshot *
         const struct ws_policy_job *j = &snap->jobs[i];
         struct awaited *t = &p->tasks[j->task];
         double period = p->sys->tasks[j->task].period;
+        if (j->release > t->last && !isinf(t->last) && period > 0) {
+            double late = ws_lesser(j->release - t->last - period, period);
+            t->late += (late - t->late) * LEARN;
+        }
         t->last = ws_greater(t->last, j->release);
         if (period > 0 && (isinf(t->due) || j->release + period > t->due))
             t->due = j->release + period;
     }
 }
 
+/* When the next release is likely. Lateness is taken as drawn evenly from 0 to twice its mean, so
+ * that of one that is late, half of what is left of that is still to come. */
+static double expected(const struct awaited *t, double now)
+{
+    double latest = t->due + 2 * t->late, from = ws_greater(t->due, now);
+    return ws_greater(from, (from + latest) / 2);
+}
+
 static void foresee(struct lookahead *p, double now)
 {
     for (int i = 0; i < p->n_tasks; i++) {
-        double due = p->tasks[i].due, overdue = now - due;
-        p->due[i] = overdue > p->sys->tasks[i].period ? INFINITY : ws_greater(due, now);
+        const struct awaited *t = &p->tasks[i];
+        double overdue = now - t->due;
+        p->every[i] = p->sys->tasks[i].period + ws_greater(t->late, 0);
+        p->due[i] = overdue > p->sys->tasks[i].period ? INFINITY : expected(t, now);
     }
     double horizon = p->horizon * p->roll.mean_shortest;
-    ws_rollout_foresee(&p->roll, p->due, p->dvfs ? DVFS_HORIZON * horizon : horizon,
+    ws_rollout_foresee(&p->roll, p->due, p->every, p->dvfs ? DVFS_HORIZON * horizon : horizon,
                        FADE * horizon);
 }
 

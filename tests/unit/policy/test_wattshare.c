@@ -423,13 +423,17 @@ static void test_releases_are_capped(void **state)
     set_task(&w, 1, 1, 10, 10);
     assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
     assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
-    ws_rollout_foresee(&r, (const double[]){NOW + 0.125, NOW + 5}, 1000, 10);
+    ws_rollout_foresee(&r, (const double[]){NOW + 0.125, NOW + 5}, NULL, 1000, 10);
     assert_int_equal(r.n_releases, WS_ROLLOUT_RELEASES_MAX);
     assert_int_equal(r.releases[20].task, 1);
     for (int i = 1; i < r.n_releases; i++)
         assert_true(r.releases[i].at > r.releases[i - 1].at);
     assert_float_equal(r.releases[20].weight, exp(-0.5), 1e-9);
-    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 5}, 11, 10);
+    /* Two that come later than their periods say. */
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 5}, (const double[]){0, 20}, 30, 10);
+    assert_int_equal(r.n_releases, 2);
+    assert_float_equal(r.releases[1].at, NOW + 25, 1e-9);
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 5}, NULL, 11, 10);
     assert_int_equal(r.n_releases, 2 - 1);
     ws_rollout_deinit(&r);
 }
@@ -451,7 +455,7 @@ static void test_outcome(void **state)
     add_job(&w, 0, WS_JOB_WAITING, NOW + 100);
     assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
     assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
-    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, 20, 1e12);
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, NULL, 20, 1e12);
     assert_true(
         ws_rollout_place(&r, &r.state, r.state.ready, 0, &WS_POLICY_CLOCKS_DEFAULT, SMS - 1, &p));
     assert_true(ws_rollout_try(&r, 0, &p, &by_energy, &all, UINT64_MAX, &o));
