@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,26 +99,52 @@ static bool is_alive(int pidfd)
     return !syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) || errno == EPERM;
 }
 
+/* Which file it is, as far as the kernel knows without asking the file system's server. */
+static int look(int dir, const char *path, int flags, struct statx *ret)
+{
+    return statx(dir, path, flags | AT_STATX_DONT_SYNC, STATX_INO, ret);
+}
+
+/* The same for the file that has the path here. The kernel has in memory where a program that runs
+ * lies, unless the path is another file's, or a server's that wants to be asked again. The latter
+ * is done only where the configuration @names the path, so that nobody can choose which server. */
+static int look_here(const char *path, bool (*names)(const void *arg, const char *path),
+                     const void *arg, struct statx *ret)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    if (fd < 0 && errno != ENOENT && names(arg, path))
+        fd = open(path, O_PATH | O_CLOEXEC);
+    int r = fd < 0 ? -1 : look(fd, "", AT_EMPTY_PATH, ret);
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 /* The path, if this file has it here too. */
-static void read_exe(uint32_t pid, char *buf, size_t size)
+static void read_exe(uint32_t pid, bool (*names)(const void *arg, const char *path),
+                     const void *arg, char *buf, size_t size)
 {
     char link[64];
-    struct stat there, here;
+    struct statx there, here;
     snprintf(link, sizeof(link), "/proc/%u/exe", pid);
     ssize_t n = readlink(link, buf, size - 1);
     buf[n > 0 ? n : 0] = 0;
-    if (n <= 0 || (size_t)n >= size - 1 || stat(link, &there) || stat(buf, &here) ||
-        there.st_dev != here.st_dev || there.st_ino != here.st_ino)
+    if (n <= 0 || (size_t)n >= size - 1 || look(AT_FDCWD, link, 0, &there) ||
+        look_here(buf, names, arg, &here) || there.stx_ino != here.stx_ino ||
+        there.stx_dev_major != here.stx_dev_major || there.stx_dev_minor != here.stx_dev_minor)
         buf[0] = 0;
 }
 
-void ws_identity_read(int fd, uint32_t pid, uint32_t uid, struct ws_identity *ret)
+void ws_identity_read(int fd, uint32_t pid, uint32_t uid,
+                      bool (*names)(const void *arg, const char *path), const void *arg,
+                      struct ws_identity *ret)
 {
     ret->exe[0] = ret->cgroups[0] = 0;
     int pidfd = process_open(fd, pid, uid);
     if (pidfd < 0)
         return;
-    read_exe(pid, ret->exe, sizeof(ret->exe));
+    read_exe(pid, names, arg, ret->exe, sizeof(ret->exe));
     read_text(pid, "cgroup", ret->cgroups, sizeof(ret->cgroups));
     if (!is_alive(pidfd))
         ret->exe[0] = ret->cgroups[0] = 0;

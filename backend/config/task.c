@@ -121,6 +121,14 @@ static bool is_confirmed(const struct ws_task_rule *r, const struct ws_task_who 
            (r->paths && who->exe_known && any_matches(r->paths, who->exe));
 }
 
+bool ws_task_rules_name_path(const struct ws_task_rules *r, const char *path)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->v[i].paths && any_matches(r->v[i].paths, path))
+            return true;
+    return false;
+}
+
 bool ws_task_rule_needs_path(const struct ws_task_rule *r)
 {
     return r->paths && !r->n_uids && !r->cgroups;

@@ -71,6 +71,8 @@ struct ws_task_doubt { /* entries that a program would have been of */
 const struct ws_task_rule *ws_task_recognise(const struct ws_task_rules *rules,
                                              const struct ws_task_who *who, struct ws_task *ret,
                                              struct ws_task_doubt *ret_doubt);
+/* Whether an entry has a pattern that @path matches. */
+bool ws_task_rules_name_path(const struct ws_task_rules *r, const char *path);
 /* Whether the entry applies to programs whose path the kernel tells and to no others: not to
  * those of other users, where the daemon may not look at them. */
 bool ws_task_rule_needs_path(const struct ws_task_rule *r);

@@ -78,6 +78,11 @@ static void tell_unconfirmed(struct ws_server *s, const struct ws_newcomer *n,
         n->pid, (int)n->uid, r->task.name, n->work.name, r->file ? r->file : "", r->line);
 }
 
+static bool names_path(const void *rules, const char *path)
+{
+    return ws_task_rules_name_path(rules, path);
+}
+
 void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_newcomer *n)
 {
     struct ws_identity id = {.exe = ""};
@@ -85,7 +90,7 @@ void ws_newcomer_recognise(struct ws_server *s, const Ws__Hello *h, struct ws_ne
     struct ws_task_doubt doubt;
     n->step = NULL;
     if (n->has_cred) {
-        ws_identity_read(n->fd, n->pid, n->uid, &id);
+        ws_identity_read(n->fd, n->pid, n->uid, names_path, &s->config->tasks, &id);
         n->step = ws_step_of_program(s, n->fd, n->pid, n->uid);
     }
     n->exe_known = id.exe[0];
@@ -120,7 +125,8 @@ Ws__Error ws_client_set_task(struct ws_client *c, const char *name, char *ret_te
         struct ws_peer_info info = {.fd = -1};
         const struct ws_message m = {.peer = &c->peer};
         c->server->transport.info(c->server->transport.arg, &m, &info);
-        ws_identity_read(info.fd, c->who.pid, c->who.uid, &id);
+        ws_identity_read(info.fd, c->who.pid, c->who.uid, names_path, &c->server->config->tasks,
+                         &id);
     }
     struct ws_task_who who = {.name = name,
                               .trusted = ws_is_trusted(c->who.uid),

@@ -341,26 +341,34 @@ static void test_word_of_a_stranger(void **state)
     assert_string_equal(client(w, 6)->work.name, "his");
 }
 
+static bool none(const void *arg, const char *path)
+{
+    (void)arg;
+    (void)path;
+    return false;
+}
+
 static void test_identity_of_this_process(void **state)
 {
     struct ws_identity id;
     int pair[2];
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    ws_identity_read(pair[0], (uint32_t)getpid(), geteuid(), &id); /* by the socket */
+    ws_identity_read(pair[0], (uint32_t)getpid(), geteuid(), none, NULL, &id); /* by the socket */
     assert_non_null(strstr(id.exe, "test_tasks"));
     assert_true(access("/proc/self/cgroup", R_OK) || id.cgroups[0]);
-    ws_identity_read(-1, (uint32_t)getpid(), geteuid(), &id); /* by the number and the user */
+    ws_identity_read(-1, (uint32_t)getpid(), geteuid(), none, NULL,
+                     &id); /* by the number and the user */
     assert_non_null(strstr(id.exe, "test_tasks"));
-    ws_identity_read(-1, (uint32_t)getpid(), STRANGER, &id);
+    ws_identity_read(-1, (uint32_t)getpid(), STRANGER, none, NULL, &id);
     assert_string_equal(id.exe, "");
-    ws_identity_read(pair[0], (uint32_t)getpid(), STRANGER, &id);
+    ws_identity_read(pair[0], (uint32_t)getpid(), STRANGER, none, NULL, &id);
     assert_string_equal(id.exe, "");
     pid_t child = fork(); /* it connects and ends: nothing is read of it */
     if (!child)
         _exit(0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    ws_identity_read(-1, (uint32_t)child, geteuid(), &id);
+    ws_identity_read(-1, (uint32_t)child, geteuid(), none, NULL, &id);
     assert_string_equal(id.exe, "");
     assert_string_equal(id.cgroups, "");
     close(pair[0]);
