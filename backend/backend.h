@@ -150,6 +150,7 @@ struct ws_server {
     struct ws_tracing *tracing;       /* NULL: nobody asks */
     struct ws_server_out out;
     struct ws_server_handoff handoff;
+    struct ws_closer *closer; /* borrowed; NULL: what comes is closed at once */
     struct ws_server_stats stats;
 };
 

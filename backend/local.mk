@@ -186,6 +186,8 @@ backend_libbackend_a_SOURCES = \
 	backend/steps/steps.h \
 	backend/wire/accept.c \
 	backend/wire/accept.h \
+	backend/wire/closer.c \
+	backend/wire/closer.h \
 	backend/wire/commands.c \
 	backend/wire/commands.h \
 	backend/wire/connection.c \

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,7 +25,7 @@ static int close_with(int fd, int r)
  * the first are closed, so that none is kept by mistake. The kernel would close those that find no
  * room here, and might wait for that, so there is room for as many as it lets through
  * (SCM_MAX_FD). */
-enum { MAX_RECEIVED_FDS = 253 };
+_Static_assert(WS_PACKET_MAX_FDS == 253, "SCM_MAX_FD");
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -38,7 +39,7 @@ union send_control {
 };
 union receive_control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(MAX_RECEIVED_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+    char bytes[CMSG_SPACE(WS_PACKET_MAX_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 int ws_packet_send(int fd, const void *packet, size_t n, int pass_fd, int flags)
@@ -73,28 +74,25 @@ void ws_packet_drop_fd(int fd)
     close(fd);
 }
 
-/* The first descriptor that came with the packet, or -1. The others are closed. */
-static int take_first_fd(struct msghdr *m)
+static void take_fds(struct msghdr *m, struct ws_packet_fds *ret)
 {
-    int first = -1, fd;
+    ret->n = 0;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
             continue;
-        for (size_t at = 0; CMSG_LEN(at + sizeof(fd)) <= h->cmsg_len; at += sizeof(fd)) {
-            memcpy(&fd, CMSG_DATA(h) + at, sizeof(fd));
-            if (first < 0)
-                first = fd;
-            else
-                ws_packet_drop_fd(fd);
-        }
+        size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        n = WS_MIN(n, (size_t)WS_PACKET_MAX_FDS - ret->n);
+        memcpy(ret->v + ret->n, CMSG_DATA(h), n * sizeof(int));
+        ret->n += (unsigned)n;
     }
-    return first;
 }
 
-ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
+/* recvmsg(). @ret_flags: what it says of the packet; @ret_more: whether anything but bytes came. */
+static ssize_t receive(int fd, void *p, size_t n, struct ws_packet_fds *ret, int flags,
+                       int *ret_flags, bool *ret_more)
 {
     union receive_control control;
-    struct iovec iov = {packet, n};
+    struct iovec iov = {p, n};
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
                        .msg_control = &control,
@@ -103,17 +101,44 @@ ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
     do {
         got = recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return -errno;
-    int passed = take_first_fd(&m);
-    bool cut = m.msg_flags & MSG_TRUNC;
-    if (passed >= 0 && (cut || !ret_fd)) {
-        ws_packet_drop_fd(passed);
-        passed = -1;
-    }
+    ret->n = 0;
+    if (got >= 0)
+        take_fds(&m, ret);
+    *ret_flags = got < 0 ? 0 : m.msg_flags;
+    *ret_more = got >= 0 && m.msg_controllen;
+    return got;
+}
+
+ssize_t ws_packet_recv_all(int fd, void *packet, size_t n, struct ws_packet_fds *ret, int flags)
+{
+    int said;
+    bool more;
+    ssize_t got = receive(fd, packet, n, ret, flags, &said, &more);
+    return got < 0 ? -errno : said & MSG_TRUNC ? -EMSGSIZE : got;
+}
+
+ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags)
+{
+    struct ws_packet_fds fds;
+    ssize_t got = ws_packet_recv_all(fd, packet, n, &fds, flags);
+    unsigned kept = ret_fd && got >= 0 && fds.n;
     if (ret_fd)
-        *ret_fd = passed;
-    return cut ? -EMSGSIZE : got;
+        *ret_fd = kept ? fds.v[0] : -1;
+    for (unsigned i = kept; i < fds.n; i++)
+        ws_packet_drop_fd(fds.v[i]);
+    return got;
+}
+
+bool ws_packet_is_pipe(int fd, ino_t *ret)
+{
+    char link[32], text[64];
+    unsigned long inode;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = 0;
+    bool is = sscanf(text, "pipe:[%lu]", &inode) == 1; /* the names of files begin with a slash */
+    *ret = is ? inode : 0;
+    return is;
 }
 
 static atomic_bool kernel_refuses; /* it knows SO_PASSRIGHTS */
@@ -125,46 +150,61 @@ void ws_packet_let_fds_in(int fd, bool on)
         atomic_store_explicit(&kernel_refuses, true, memory_order_relaxed);
 }
 
-/* recvmsg() that closes what descriptors come. @ret_more: there may be more to receive: there was a
- * packet, if only one without bytes, or an error that tells how the other end was closed. */
-static ssize_t recv_and_drop(int fd, void *p, size_t n, int flags, bool *ret_more)
+ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags, struct ws_packet_fds *ret)
 {
-    union receive_control control;
-    struct iovec iov = {p, n};
+    int said;
+    bool more;
+    if (ret)
+        ret->n = 0;
+    return !ret || atomic_load_explicit(&kernel_refuses, memory_order_relaxed)
+               ? recv(fd, p, n, flags)
+               : receive(fd, p, n, ret, flags, &said, &more);
+}
+
+/* From now on nothing comes in, and what there is can be told from the end. */
+static void shut(int fd)
+{
+    int type = 0, on = 1;
+    socklen_t size = sizeof(type);
+    /* Credentials come with each packet then, so one without bytes is not taken for the end. At the
+     * end of a stream they would come too. */
+    if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
+        (void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+    shutdown(fd, SHUT_RD);
+}
+
+bool ws_packet_unread(int fd)
+{
+    char byte;
+    struct iovec iov = {&byte, sizeof(byte)};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(struct ucred))]; /* no room for a descriptor */
+    } control;
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
-    ssize_t got = recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC);
-    *ret_more = got > 0 || (!got && m.msg_controllen) || (got < 0 && errno == ECONNRESET);
-    int passed = got >= 0 ? take_first_fd(&m) : -1;
-    if (passed >= 0)
-        ws_packet_drop_fd(passed);
-    return got;
-}
-
-ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags)
-{
-    bool more;
-    return atomic_load_explicit(&kernel_refuses, memory_order_relaxed)
-               ? recv(fd, p, n, flags)
-               : recv_and_drop(fd, p, n, flags, &more);
+    shut(fd);
+    ssize_t got = recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT);
+    return got > 0 || (!got && (m.msg_controllen || m.msg_flags & MSG_CTRUNC)) ||
+           (got < 0 && errno == ECONNRESET);
 }
 
 void ws_packet_discard(int fd)
 {
     char bytes[4096];
-    int type = 0, on = 1;
-    socklen_t size = sizeof(type);
+    struct ws_packet_fds fds;
+    int said;
     bool more;
-    /* Credentials come with each packet then, so one without bytes is not taken for the end. At the
-     * end of a stream they would come too. */
-    if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
-        (void)setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-    shutdown(fd, SHUT_RD); /* from now on nothing comes */
-    do
-        (void)recv_and_drop(fd, bytes, sizeof(bytes), MSG_DONTWAIT, &more);
-    while (more);
+    ssize_t got;
+    shut(fd);
+    do {
+        got = receive(fd, bytes, sizeof(bytes), &fds, MSG_DONTWAIT, &said, &more);
+        more = got > 0 || (!got && more) || (got < 0 && errno == ECONNRESET);
+        for (unsigned i = 0; i < fds.n; i++)
+            ws_packet_drop_fd(fds.v[i]);
+    } while (more); /* an error tells how the other end was closed */
 }
 
 int ws_packet_memfd(const char *name, uint64_t bytes)

@@ -20,17 +20,32 @@ WS_MUST_CHECK int ws_packet_send(int fd, const void *packet, size_t n, int pass_
  * or negative errno. */
 WS_MUST_CHECK ssize_t ws_packet_recv(int fd, void *packet, size_t n, int *ret_fd, int flags);
 
-/* What strangers send may be a socket whose last close() waits for as long as they please
- * (SO_LINGER). These functions close without waiting for that, so a loop can use them. */
-void ws_packet_drop_fd(int fd); /* closes a descriptor that was received */
+/* ---- what strangers send ---- */
+
+/* All descriptors that came with a packet; the caller closes them. */
+enum { WS_PACKET_MAX_FDS = 253 };
+struct ws_packet_fds {
+    unsigned n;
+    int v[WS_PACKET_MAX_FDS];
+};
+/* As ws_packet_recv(), but no descriptor is closed, whatever is returned. */
+WS_MUST_CHECK ssize_t ws_packet_recv_all(int fd, void *packet, size_t n, struct ws_packet_fds *ret,
+                                         int flags);
+/* Whether it is an end of a pipe without a name, and the pipe's inode. It asks no file system. */
+bool ws_packet_is_pipe(int fd, ino_t *ret);
+/* Closes a descriptor that was received. A socket of another kind than AF_UNIX does not linger. */
+void ws_packet_drop_fd(int fd);
 /* Whether others may send descriptors to @fd, a local socket, or to what it accepts. All sockets
  * let them; kernels before Linux 6.16 know nothing else. */
 void ws_packet_let_fds_in(int fd, bool on);
-/* recv() for a local socket that has been told to let no descriptors in. If any come nevertheless,
- * they are closed. */
-ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags);
+/* recv() for a local socket that has been told to let no descriptors in. @ret: those that come
+ * nevertheless, on older kernels; NULL: the other end is trusted. */
+ssize_t ws_packet_recv_bytes(int fd, void *p, size_t n, int flags, struct ws_packet_fds *ret);
+/* Lets nothing more come in on @fd, a local socket. Return: whether anything lies unread there, so
+ * that close() might close descriptors. */
+bool ws_packet_unread(int fd);
 /* Takes what lies unread in @fd, a local socket that is to be closed, and closes the descriptors in
- * it. */
+ * it. It waits as long as that takes. */
 void ws_packet_discard(int fd);
 
 /* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing.

@@ -78,9 +78,9 @@ void ws_ring_signal(const struct ws_ring *l)
     (void)ignored; /* full: it rings already; closed: whoever looks for that learns it elsewhere */
 }
 
-bool ws_ring_hear(const struct ws_ring *l)
+bool ws_ring_hear(const struct ws_ring *l, struct ws_packet_fds *ret)
 {
     char rings[64];
-    ssize_t n = ws_packet_recv_bytes(l->doorbell, rings, sizeof(rings), MSG_DONTWAIT);
+    ssize_t n = ws_packet_recv_bytes(l->doorbell, rings, sizeof(rings), MSG_DONTWAIT, ret);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "base/macros.h"
+#include "base/packet.h"
 
 enum { WS_RING_SLOTS = 8, WS_RING_SLOT_BYTES = 4096, WS_RING_MESSAGE_BYTES = 4096 - 16 };
 enum { WS_RING_EMPTY = 0, WS_RING_FULL = 1 };
@@ -73,7 +74,8 @@ ssize_t ws_ring_take(struct ws_ring *l, void *buf);
 void ws_ring_wait(const struct ws_ring *l, bool on);
 /* Wakes the other end. Never blocks; a doorbell that still rings is enough. */
 void ws_ring_signal(const struct ws_ring *l);
-/* Quiets the doorbell, before looking into the slots. Return: false: the other end is closed. */
-bool ws_ring_hear(const struct ws_ring *l);
+/* Quiets the doorbell, before looking into the slots. @ret: as for ws_packet_recv_bytes(). Return:
+ * false: the other end is closed. */
+bool ws_ring_hear(const struct ws_ring *l, struct ws_packet_fds *ret);
 
 #endif

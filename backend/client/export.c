@@ -10,22 +10,18 @@
 #include "backend/client/vmm.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/packet.h"
 #include "base/watch.h"
 #include "protocol/handoff.h"
 
 struct ws_export {
     enum ws_handoff_source source; /* first: what an event of the epoll descriptor points at */
-    struct file_key {
-        dev_t dev;
-        ino_t ino;
-    } key;
-    int fd; /* the reading end */
+    ino_t inode;                   /* of the pipe */
+    int fd;                        /* the reading end */
     struct ws_object *object;
     struct ws_client *client;   /* who counts it; NULL: gone */
     struct ws_list of_client;   /* client->memory.exports */
@@ -33,17 +29,6 @@ struct ws_export {
     struct ws_list node;        /* object->exports */
     UT_hash_handle hh;
 };
-
-static bool key_of(int fd, struct file_key *ret)
-{
-    struct stat st;
-    memset(ret, 0, sizeof(*ret));
-    if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
-        return false;
-    ret->dev = st.st_dev;
-    ret->ino = st.st_ino;
-    return true;
-}
 
 Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
 {
@@ -63,7 +48,8 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     struct epoll_event event = {.events = 0, .data.ptr = e}; /* a hang-up is always told */
     e->source = WS_HANDOFF_SOURCE_EXPORT;
     e->fd = fds[0];
-    if (!key_of(e->fd, &e->key) || epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
+    if (!ws_packet_is_pipe(e->fd, &e->inode) ||
+        epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_ADD, e->fd, &event)) {
         close(fds[0]);
         close(fds[1]);
         ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
@@ -76,7 +62,7 @@ Ws__Error ws_export_new(struct ws_client *c, uint64_t handle, int *ret_fd)
     c->memory.n_exports++;
     ws_list_append(&c->memory.exports, &e->of_client);
     ws_list_append(&e->object->exports, &e->node);
-    HASH_ADD(hh, s->memory.exports, key, sizeof(e->key), e);
+    HASH_ADD(hh, s->memory.exports, inode, sizeof(e->inode), e);
     *ret_fd = fds[1];
     return WS__ERROR__OK;
 }
@@ -85,9 +71,9 @@ Ws__Error ws_export_import(struct ws_client *c, int fd, uint64_t handle,
                            struct ws_handoff_reply *ret)
 {
     struct ws_export *e = NULL;
-    struct file_key key;
-    if (key_of(fd, &key))
-        HASH_FIND(hh, c->server->memory.exports, &key, sizeof(key), e);
+    ino_t inode;
+    if (fd >= 0 && ws_packet_is_pipe(fd, &inode)) /* of other files, some would have to be asked */
+        HASH_FIND(hh, c->server->memory.exports, &inode, sizeof(inode), e);
     if (!e || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY)
         return WS__ERROR__INVALID_VALUE;
     struct ws_context *x = ws_object_context(c, e->object);

@@ -23,6 +23,7 @@
 #include "backend/process/paths.h"
 #include "backend/process/probe.h"
 #include "backend/process/server.h"
+#include "backend/wire/closer.h"
 #include "backend/wire/door.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -42,6 +43,7 @@ struct endpoint {
 struct loop {
     const struct ws_config *config;
     struct ws_server *server;
+    struct ws_closer *closer;
     struct ws_door *door;
     struct endpoint endpoints[WS_CONFIG_MAX_LIST];
     unsigned n_endpoints;
@@ -109,7 +111,10 @@ static int open_door(struct loop *l)
         .max_message_bytes = c->limits.max_message_bytes,
         .heartbeat_s = c->heartbeat_s,
     };
-    return ws_door_new(&l->door, &o);
+    int r = ws_closer_new(&l->closer, ws_server_wake_fd(l->server));
+    o.closer = l->closer;
+    ws_server_use_closer(l->server, l->closer);
+    return r ? ws_forward(r) : ws_door_new(&l->door, &o);
 }
 
 /* ---- sockets ---- */
@@ -337,8 +342,10 @@ static int serve(struct loop *l, const struct ws_loop_options *o)
                 continue;
             return ws_raise(-errno);
         }
-        if (p[POLL_WAKE].revents)
+        if (p[POLL_WAKE].revents) {
             drain_wake(l);
+            ws_closer_turn(l->closer);
+        }
         if (p[POLL_SIGNAL].revents)
             on_signal(l, o);
         if (p[POLL_DOOR].revents || !door_ms || !n)
@@ -420,6 +427,7 @@ int ws_loop_run(const struct ws_config *config, struct ws_device **devices, uint
     ws_server_free(l->server);
     release_endpoints(l);
     ws_door_free(l->door);
+    ws_closer_free(l->closer);
     if (l->signal_fd >= 0)
         close(l->signal_fd);
     free(l);

@@ -517,7 +517,7 @@ int ws_metrics_open(struct ws_metrics **ret, struct ws_server *s, const char *ad
     ws_list_init(&m->conns);
     m->epoll_fd = epoll_fd;
     ws_accept_init(&m->accept, fd, false,
-                   &(struct ws_accept_ops){m, s->accounts, enter, make_room});
+                   &(struct ws_accept_ops){m, s->accounts, NULL, enter, make_room});
     *ret = m;
     return 0;
 }

@@ -358,6 +358,11 @@ struct ws_accounts *ws_server_accounts(struct ws_server *s)
     return s->accounts;
 }
 
+void ws_server_use_closer(struct ws_server *s, struct ws_closer *c)
+{
+    s->closer = c;
+}
+
 uint32_t ws_server_n_clients(const struct ws_server *s)
 {
     return s->clients.n;

@@ -13,6 +13,7 @@
 #include "backend/process/config.h"
 
 struct ws_accounts;
+struct ws_closer;
 struct ws_server;
 
 /* @devices: borrowed, open until ws_server_free(); @config: borrowed. Return: 0, -ENOMEM,
@@ -24,6 +25,8 @@ WS_MUST_CHECK int ws_server_new(struct ws_server **ret, const struct ws_config *
 struct ws_server *ws_server_free(struct ws_server *s);
 
 struct ws_accounts *ws_server_accounts(struct ws_server *s);
+/* @c: what its clients send is closed there; borrowed. Before the handoff socket. */
+void ws_server_use_closer(struct ws_server *s, struct ws_closer *c);
 /* Whether a client speaks from there. */
 bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
 /* Handles a message, but for a slice of time at most (process/messages.h). What is left is

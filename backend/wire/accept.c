@@ -77,9 +77,15 @@ static int accept_one(const struct ws_accept *l, struct ws_newly_accepted *ret)
 /* It may have sent something already. */
 static void refuse(const struct ws_accept *l, const struct ws_newly_accepted *n)
 {
-    if (l->local)
-        ws_packet_discard(n->fd);
-    close(n->fd);
+    struct ws_account *a =
+        l->local ? account_of(l, &(struct ws_newly_accepted){.fd = n->fd}) : NULL;
+    if (!a) {
+        close(n->fd);
+        return;
+    }
+    ws_account_take_over(a, WS_RESOURCE_CONNECTIONS, 1);
+    ws_closer_end(l->ops.closer, n->fd, a, WS_RESOURCE_CONNECTIONS);
+    ws_account_unref(a);
 }
 
 static void enter(struct ws_accept *l, struct ws_newly_accepted *n)

@@ -7,6 +7,7 @@
 
 #include <sys/socket.h>
 #include "backend/accounts/account.h"
+#include "backend/wire/closer.h"
 
 struct ws_newly_accepted {
     int fd;                     /* non-blocking and close-on-exec; taken by enter() */
@@ -18,6 +19,7 @@ struct ws_newly_accepted {
 struct ws_accept_ops {
     void *arg;
     struct ws_accounts *accounts;
+    struct ws_closer *closer; /* NULL: what is refused is closed at once */
     void (*enter)(void *arg, const struct ws_newly_accepted *n);
     /* Closes a connection that has not said hello: the oldest of @a, or (NULL) of whoever has the
      * most connections. Return: false: there is none. */

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,8 +21,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/packet.h"
-#include "base/watch.h"
+#include "backend/wire/closer.h"
 
 /* A connection may be read for so long in one turn. */
 #define ROUND_NS (250 * WS_NS_PER_US)
@@ -176,8 +176,15 @@ static bool keep(struct ws_connection *k, const uint8_t *p, size_t n)
 /* Reads to @p. Return: bytes, 0: nothing is there now, -1: the end. */
 static ssize_t read_to(struct ws_connection *k, uint8_t *p, size_t size)
 {
-    ssize_t n = k->local ? ws_packet_recv_bytes(k->fd, p, size, MSG_DONTWAIT)
+    struct ws_closer *closer = k->door->options.closer;
+    struct ws_packet_fds came = {.n = 0};
+    if (k->local && !ws_closer_has_room(closer, k->account))
+        return -1;
+    ssize_t n = k->local ? ws_packet_recv_bytes(k->fd, p, size, MSG_DONTWAIT, &came)
                          : recv(k->fd, p, size, MSG_DONTWAIT);
+    int error = errno;
+    ws_closer_drop(closer, &came, k->account);
+    errno = error;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         k->readable = errno == EINTR;
         return 0;
@@ -411,10 +418,13 @@ void ws_connection_free(struct ws_connection *k)
     drop_queue(k);
     ws_list_remove(&k->node);
     ws_list_remove(&k->ready);
-    if (k->local)
-        ws_packet_discard(k->fd);
-    ws_watch_close(k->door->epoll_fd, k->fd);
-    ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    epoll_ctl(k->door->epoll_fd, EPOLL_CTL_DEL, k->fd, NULL);
+    if (k->local) {
+        ws_closer_end(k->door->options.closer, k->fd, k->account, WS_RESOURCE_CONNECTIONS);
+    } else {
+        close(k->fd);
+        ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    }
     ws_account_unref(k->account);
     free(k);
 }

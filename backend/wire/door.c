@@ -231,7 +231,7 @@ static void enter(void *arg, const struct ws_newly_accepted *n)
 
 static struct ws_accept_ops accept_ops(struct ws_door *d)
 {
-    return (struct ws_accept_ops){d, d->options.accounts, enter, make_room};
+    return (struct ws_accept_ops){d, d->options.accounts, d->options.closer, enter, make_room};
 }
 
 bool ws_door_admit(struct ws_connection *k, const uint8_t key[WS_CURVE_KEY_BYTES])

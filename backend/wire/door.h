@@ -26,6 +26,7 @@ struct ws_door_ops {
 struct ws_door_options {
     struct ws_door_ops ops;
     struct ws_accounts *accounts;   /* borrowed */
+    struct ws_closer *closer;       /* borrowed; NULL: nothing that comes is closed by threads */
     const struct ws_access *access; /* borrowed; asked at each connection over tcp */
     const char *curve_secret;       /* "": nothing comes over tcp */
     size_t max_message_bytes;

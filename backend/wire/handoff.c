@@ -22,7 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/watch.h"
+#include "backend/wire/closer.h"
 #include "protocol/handoff.h"
 
 #define UNBOUND_MAX_NS (5 * WS_NS_PER_S)
@@ -46,7 +46,7 @@ static int handoff_begin(struct ws_server *s, const char *path, int fd)
                        conns = {.events = EPOLLIN, .data.ptr = &s->handoff.conns_source};
     s->handoff.conns_source = WS_HANDOFF_SOURCE_CONNS;
     ws_accept_init(&s->handoff.accept, fd, true,
-                   &(struct ws_accept_ops){s, s->accounts, enter, make_room});
+                   &(struct ws_accept_ops){s, s->accounts, s->closer, enter, make_room});
     snprintf(s->handoff.path, sizeof(s->handoff.path), "%s", path);
     s->handoff.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->handoff.conns_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -86,9 +86,8 @@ void ws_handoff_close(struct ws_server *s, struct ws_handoff_conn *k)
     if (k->client)
         k->client->wire.handoff = NULL;
     ws_list_remove(&k->node);
-    ws_packet_discard(k->fd);
-    ws_watch_close(s->handoff.conns_fd, k->fd);
-    ws_account_release(k->account, WS_RESOURCE_CONNECTIONS, 1);
+    epoll_ctl(s->handoff.conns_fd, EPOLL_CTL_DEL, k->fd, NULL);
+    ws_closer_end(s->closer, k->fd, k->account, WS_RESOURCE_CONNECTIONS);
     ws_account_unref(k->account);
     free(k);
 }
@@ -253,13 +252,14 @@ static bool serve(struct ws_server *s, struct ws_handoff_conn *k)
 {
     struct ws_handoff_request q;
     for (int i = 0; i < REQUESTS_AT_A_TIME; i++) { /* the rest stays readable */
-        int came = -1;
-        ssize_t n = ws_packet_recv(k->fd, &q, sizeof(q), &came, MSG_DONTWAIT);
+        struct ws_packet_fds came;
+        if (!ws_closer_has_room(s->closer, k->account))
+            return false;
+        ssize_t n = ws_packet_recv_all(k->fd, &q, sizeof(q), &came, MSG_DONTWAIT);
         if (n == -EAGAIN || n == -EWOULDBLOCK)
             return true;
-        bool good = n == sizeof(q) && answer(s, k, &q, came);
-        if (came >= 0)
-            ws_packet_drop_fd(came);
+        bool good = n == sizeof(q) && answer(s, k, &q, came.n ? came.v[0] : -1);
+        ws_closer_drop(s->closer, &came, k->account);
         if (!good)
             return false;
     }

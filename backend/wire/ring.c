@@ -14,7 +14,7 @@
 #include "backend/client/object.h"
 #include "backend/client/user.h"
 #include "base/alloc.h"
-#include "base/watch.h"
+#include "backend/wire/closer.h"
 #include "protocol/ring.h"
 #include "protocol/handoff.h"
 
@@ -97,8 +97,9 @@ void ws_client_ring_close(struct ws_client *c)
     l->open = false;
     ws_list_remove(&l->rung);
     if (l->end.doorbell >= 0) {
-        ws_packet_discard(l->end.doorbell);
-        ws_watch_close(c->server->handoff.epoll_fd, l->end.doorbell);
+        epoll_ctl(c->server->handoff.epoll_fd, EPOLL_CTL_DEL, l->end.doorbell, NULL);
+        ws_account_take_over(c->who.account, WS_RESOURCE_DESCRIPTORS, 1); /* until it is closed */
+        ws_closer_end(c->server->closer, l->end.doorbell, c->who.account, WS_RESOURCE_DESCRIPTORS);
     }
     l->end.doorbell = -1;
     ws_ring_end(&l->end);
@@ -160,7 +161,9 @@ struct ws_client *ws_server_next_rung(struct ws_server *s, bool *ret_there)
     if (!n)
         return NULL;
     struct ws_client_ring *l = ws_list_entry(n, struct ws_client_ring, rung);
-    *ret_there = ws_ring_hear(&l->end);
+    struct ws_packet_fds came;
+    *ret_there = ws_ring_hear(&l->end, &came);
+    ws_closer_drop(s->closer, &came, l->client->who.account);
     if (!*ret_there) /* it would be readable from now on */
         epoll_ctl(s->handoff.epoll_fd, EPOLL_CTL_DEL, l->end.doorbell, NULL);
     return l->client;

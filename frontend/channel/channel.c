@@ -244,7 +244,7 @@ static void lead(struct ws_channel *c, struct reply_waiter *w)
     ws_ring_wait(&c->ring, false);
     bool gone = n == 0 || p[2].revents || p[3].revents;
     if (n > 0 && p[4].revents)
-        gone |= !ws_ring_hear(&c->ring);
+        gone |= !ws_ring_hear(&c->ring, NULL);
     if (n > 0 && p[1].revents) {
         uint64_t v;
         ssize_t ignored = read(c->wake_fd, &v, sizeof(v));

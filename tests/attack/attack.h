@@ -52,8 +52,8 @@ struct attack {
     bool clock_jumps; /* the daemon's time of day is ahead by what %DIR%/clock says */
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
-    attacks_host[], attacks_work[], attacks_walk[], attacks_gpu[],
-    attacks_linger[]; /* each up to a row without a name */
+    attacks_host[], attacks_work[], attacks_walk[], attacks_gpu[], attacks_linger[],
+    attacks_slowfile[]; /* each up to a row without a name */
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +220,16 @@ double daemon_longest_turn_ms(const struct daemon *d)
     return (double)d->turns->longest_ns / 1e6;
 }
 
+/* The device for file systems of users' own, which on most machines every user may open. Where it
+ * cannot be made, the attack with it does nothing. */
+static void make_fuse(const char *dir)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "%s/fuse", dir);
+    if (!mknod(path, S_IFCHR | 0666, makedev(10, 229)))
+        (void)chmod(path, 0666);
+}
+
 bool daemon_start(struct daemon *d, const struct attack *a)
 {
     static unsigned n;
@@ -232,6 +243,7 @@ bool daemon_start(struct daemon *d, const struct attack *a)
     snprintf(t->conf, sizeof(t->conf), "%s/conf", t->dir);
     /* Attacks keep files here too, so it is everybody's. */
     shell("mkdir -m 777 %s && mkdir -m 777 %s/disk", t->dir, t->dir);
+    make_fuse(t->dir);
     if (chmod(t->dir, 0777))
         die(t->dir);
     write_conf(t, a);

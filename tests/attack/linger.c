@@ -45,6 +45,18 @@ static int lingering(const struct sockaddr_in *to)
     return -1;
 }
 
+/* A socket in whose queue such a socket lies, which goes when this one is closed. */
+static int nested(const struct sockaddr_in *to)
+{
+    int pair[2], inner = lingering(to);
+    if (inner < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return -1;
+    (void)!ws_packet_send(pair[0], "", 1, inner, MSG_DONTWAIT);
+    close(inner);
+    close(pair[0]);
+    return pair[1];
+}
+
 /* Sends as many packets as there are lingering sockets, each with one. @first: NULL, or what comes
  * before them so often that the daemon is still busy with it when the last one is sent. */
 static void send_lingering(int fd, const void *p, size_t n, const void *first,
@@ -52,7 +64,7 @@ static void send_lingering(int fd, const void *p, size_t n, const void *first,
 {
     int passed[AT_ONCE];
     for (int i = 0; i < AT_ONCE; i++)
-        passed[i] = lingering(to);
+        passed[i] = i % 2 ? nested(to) : lingering(to);
     for (int i = 0; first && i < BUSY; i++)
         (void)!ws_packet_send(fd, first, n, -1, MSG_DONTWAIT);
     for (int i = 0; i < AT_ONCE; i++)

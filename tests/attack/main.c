@@ -48,9 +48,9 @@ enum {
     WORKER_FDS = 4 /* connections to a worker that are opened when they are wanted */
 };
 
-static const struct attack *const families[] = {attacks_connect, attacks_message, attacks_code,
-                                                attacks_share,   attacks_host,    attacks_work,
-                                                attacks_walk,    attacks_gpu,     attacks_linger};
+static const struct attack *const families[] = {
+    attacks_connect, attacks_message, attacks_code, attacks_share,  attacks_host,
+    attacks_work,    attacks_walk,    attacks_gpu,  attacks_linger, attacks_slowfile};
 static const char *place;
 static bool quick; /* -q */
 

@@ -305,7 +305,7 @@ static Ws__ServerMessage *receive(struct wst_client *c, int timeout_ms)
         s = next_message(c);
         if (s || zmq_poll(items, c->ring.memory ? 2 : 1, timeout_ms) < 1)
             break;
-        if (items[1].revents && !ws_ring_hear(&c->ring))
+        if (items[1].revents && !ws_ring_hear(&c->ring, NULL))
             break;
     }
     ws_ring_wait(&c->ring, false);

@@ -192,9 +192,12 @@ static void test_bytes_bring_no_descriptor(void **state)
     char bytes[8];
     alarm(60);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    int before = count_open() + 1; /* other[0] */
     send_lingering(fds[0], 2, &other[0]);
-    int before = count_open();
-    assert_int_equal(ws_packet_recv_bytes(fds[1], bytes, sizeof(bytes), 0), 2);
+    struct ws_packet_fds came;
+    assert_int_equal(ws_packet_recv_bytes(fds[1], bytes, sizeof(bytes), 0, &came), 2);
+    assert_int_equal(came.n, 1);
+    ws_packet_drop_fd(came.v[0]);
     assert_int_equal(count_open(), before);
     assert_int_equal(ws_packet_send(fds[0], "a", 1, -1, 0), 0);
     send_lingering(fds[0], 2, &other[1]);
@@ -210,6 +213,47 @@ static void test_bytes_bring_no_descriptor(void **state)
     (void)state;
 }
 
+/* What lies unread is seen without taking it, a packet without bytes too. */
+static void test_unread(void **state)
+{
+    struct pair *p = *state;
+    struct ws_packet_fds came;
+    char bytes[8];
+    int fds[2];
+    assert_int_equal(ws_packet_send(p->sender, "", 0, 0, 0), 0);
+    int before = count_open();
+    assert_true(ws_packet_unread(p->receiver));
+    assert_int_equal(count_open(), before);
+    assert_int_equal(ws_packet_recv_all(p->receiver, bytes, sizeof(bytes), &came, 0), 0);
+    assert_int_equal(came.n, 1);
+    close(came.v[0]);
+    assert_false(ws_packet_unread(p->receiver));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(ws_packet_send(fds[0], "a", 1, -1, 0), 0);
+    assert_true(ws_packet_unread(fds[1]));
+    assert_int_equal(recv(fds[1], bytes, sizeof(bytes), 0), 1);
+    assert_false(ws_packet_unread(fds[1]));
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void test_pipe_is_known(void **state)
+{
+    int fds[2];
+    ino_t one, other, none;
+    assert_int_equal(pipe(fds), 0);
+    assert_true(ws_packet_is_pipe(fds[0], &one));
+    assert_true(ws_packet_is_pipe(fds[1], &other));
+    assert_true(one && one == other);
+    close(fds[0]);
+    close(fds[1]);
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_false(ws_packet_is_pipe(file, &none));
+    assert_int_equal(none, 0);
+    close(file);
+    (void)state;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +264,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_send_and_receive, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_lingers, setup, teardown),
         cmocka_unit_test(test_bytes_bring_no_descriptor),
+        cmocka_unit_test_setup_teardown(test_unread, setup, teardown),
+        cmocka_unit_test(test_pipe_is_known),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -444,7 +444,7 @@ static void *run(void *arg)
         int n = zmq_poll(p, 2 + d->n_side + (d->way.doorbell >= 0), 10);
         send_late(d);
         if (n > 0 && d->way.doorbell >= 0 && p[2 + d->n_side].revents && !d->paused) {
-            if (!ws_ring_hear(&d->way))
+            if (!ws_ring_hear(&d->way, NULL))
                 d->way.doorbell = (close(d->way.doorbell), -1);
             take_lane(d);
         }
