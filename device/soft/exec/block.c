@@ -2,9 +2,7 @@
 /* device/soft/exec/block.c - blocks from their start to their end.
  *
  * A block's memory (register files, shared and local memory) is made once and used for one block
- * after another. What differs between blocks is written when a block starts. Warps take turns of
- * TURN warp instructions. A block in which no warp can run, and not all have ended, is
- * deadlocked: that is a fault. */
+ * after another. What differs between blocks is written when a block starts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +18,7 @@
 #include "device/space.h"
 
 enum {
-    /* Warp instructions of a turn. They are few, because hardware runs the warps of a block at
-     * about the same pace, and programs with a barrier too few rely on it. */
-    TURN = 64,
+    DEPTH_ALONE = 2, /* depth_max of a kernel that calls nothing */
     /* Of kernels that recurse without saying how deep. */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
@@ -115,6 +111,17 @@ static bool per_block(const struct ws_fill *f)
            (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
 }
 
+/* A row whose lanes are all the same. */
+static void fill_lanes(uint8_t *row, uint8_t width, uint64_t v)
+{
+    if (width == 4)
+        for (uint32_t i = 0; i < 32; i++)
+            ((uint32_t *)(void *)row)[i] = (uint32_t)v;
+    else
+        for (uint32_t i = 0; i < 32; i++)
+            memcpy(row + i * width, &v, width);
+}
+
 static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_fill *f)
 {
     uint8_t *row = w->regs + f->off;
@@ -132,12 +139,7 @@ static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_f
     }
     if (f->kind == WS_FILL_SREG)
         v = sreg_value(b, f, w->index, 0);
-    if (f->width == 4)
-        for (uint32_t i = 0; i < 32; i++)
-            ((uint32_t *)(void *)row)[i] = (uint32_t)v;
-    else
-        for (uint32_t i = 0; i < 32; i++)
-            memcpy(row + i * f->width, &v, f->width);
+    fill_lanes(row, f->width, v);
 }
 
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
@@ -283,11 +285,16 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         w->n_splits = 1;
         w->splits[0] =
             (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
-        memset(w->regs + img->fp_off, 0, 128);
+        if (img->depth_max > DEPTH_ALONE || img->recursive)
+            memset(w->regs + img->fp_off, 0, 128);
         for (uint32_t n = 0; img->sp_off && n < 32; n++)
             ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
-        for (uint32_t n = 0; n < b->n_block_fills; n++)
-            fill_row(b, w, &img->fills[b->block_fills[n]]);
+    }
+    for (uint32_t n = 0; n < b->n_block_fills; n++) {
+        const struct ws_fill *f = &img->fills[b->block_fills[n]];
+        uint64_t v = sreg_value(b, f, 0, 0);
+        for (uint32_t k = 0; k < b->n_warps; k++)
+            fill_lanes(b->warps[k].regs + f->off, f->width, v);
     }
 }
 
@@ -304,80 +311,32 @@ static void flush_work(struct ws_core_ctx *c)
     c->n_thread_insns = 0;
 }
 
-/* No warp can run and not all have ended. */
-static void deadlock(struct ws_blockrun *b)
+/* Mappings may have changed between steps. While none has, those that were found are there still:
+ * the space was entered anew (ws_space_enter()) before its version is asked. */
+static void forget_maps(struct ws_blockrun *b)
 {
-    for (uint32_t k = 0; k < b->n_warps; k++) {
-        struct ws_warp *w = &b->warps[k];
-        if (w->n_splits == 0)
-            continue;
-        b->ctx.w = w;
-        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE,
-                      (unsigned)__builtin_ctz(w->splits[0].mask), 0,
-                      "deadlock: waits for threads that wait elsewhere");
+    uint32_t version = b->part ? 1 : ws_space_version(b->g->space);
+    if (version % 2 == 0 && version == b->maps_version)
         return;
-    }
-}
-
-/* What the warps of a block wait for is in another one. */
-static enum ws_step let_others_run(struct ws_blockrun *b)
-{
-    for (uint32_t k = 0; k < b->n_warps; k++)
-        b->warps[k].waits = false;
-    return WS_STEP_MORE;
-}
-
-/* Gives the warps turns, until about @left warp instructions are run. */
-static enum ws_step take_turns(struct ws_blockrun *b, int64_t left)
-{
-    struct ws_grid *g = b->g;
-    struct ws_core_ctx *c = &b->ctx;
-    while (b->n_done_warps < b->n_warps) {
-        bool ran = false, all_wait = true;
-        uint32_t first = b->next_warp;
-        for (uint32_t k = 0; k < b->n_warps; k++) {
-            uint32_t at = first + k < b->n_warps ? first + k : first + k - b->n_warps;
-            struct ws_warp *w = &b->warps[at];
-            uint64_t n = 0;
-            if (atomic_load_explicit(&g->stop, memory_order_relaxed) ||
-                (b->part && atomic_load_explicit(&b->part->stop, memory_order_relaxed)))
-                return WS_STEP_STOPPED;
-            if (!w->live)
-                continue;
-            enum ws_warp_turn t = ws_exec_warp_turn(b, w, WS_MIN(left, TURN), &n);
-            b->n_insns += n;
-            b->quantum_start = 0;
-            c->budget = c->penalty = 0;
-            left -= (int64_t)n;
-            if (t == WS_TURN_FAULT)
-                return WS_STEP_STOPPED;
-            ran |= t != WS_TURN_NONE;
-            all_wait &= t != WS_TURN_RAN;
-            if (left <= 0 && b->n_done_warps < b->n_warps) {
-                b->next_warp = at + 1 < b->n_warps ? at + 1 : 0;
-                return WS_STEP_MORE;
-            }
-        }
-        if (!ran && b->n_done_warps < b->n_warps) {
-            deadlock(b);
-            return WS_STEP_STOPPED;
-        }
-        if (all_wait && b->n_done_warps < b->n_warps)
-            return let_others_run(b);
-    }
-    return WS_STEP_DONE;
+    b->maps_version = version;
+    b->ctx.n_maps = 0;
+    memset(b->ctx.maps, 0, sizeof(b->ctx.maps));
 }
 
 static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct ws_exec_work *work)
 {
     struct ws_core_ctx *c = &b->ctx;
     c->work = work;
-    c->n_maps = 0;
-    memset(c->maps, 0, sizeof(c->maps)); /* mappings may have changed between steps */
+    forget_maps(b);
     ws_exec_tex_forget(c);
-    enum ws_step r = take_turns(b, (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2));
+    ws_exec_begin_step(b, (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2));
+    while (ws_exec_next(b))
+        if (b->compiled)
+            ws_jit_run(b->jit, c);
+        else
+            b->g->code->isa->run(c, c->u, c->enter);
     flush_work(c);
-    return r;
+    return b->round.step;
 }
 
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,

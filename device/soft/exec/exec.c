@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/exec/exec.c - schedules the lanes of a warp; barriers, calls, faults.
- *
- * A warp is a set of splits. A split is the lanes that stand at the same micro-op. One split runs
- * at a time in the vector core, and the others wait. The split that is deepest in calls runs
- * first, and among those the one at the lowest micro-op, because blocks are laid out so that lanes
- * that are behind then catch up (../decode/flow.c). A running split stops where another one stands
- * (ctx.limit), and splits at the same place become one. This order only matters for speed.
- * Progress does not depend on it: a split that has run long, or that does again and again what
- * waiting loops do, lets the split that waited longest run for a while. So a loop that waits for
- * another lane of the warp ends (forward progress of sm_70 and later).
- * Invariants: the masks of a warp's splits are disjoint and, with the running one, make up its
- * live lanes; all lanes of a split have the same call depth; each lane has its own return
- * addresses (ws_warp.rets). */
+/* device/soft/exec/exec.c - what the vector cores ask for: faults, mappings, calls, barriers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +14,6 @@
 #include "device/space.h"
 
 enum {
-    ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
-    /* Instructions of that turn. Calls and branches don't end it, so that a lane that holds a lock
-     * gets to free it. */
-    FAVOUR = 1 << 10,
     NEAR_BYTES = 1 << 20, /* from here on, that an address is off by so much says nothing */
 };
 
@@ -258,6 +242,12 @@ const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, 
 }
 
 /* ---- barriers ---- */
+/* Mostly all or none; counting is a call where the processor may lack the instruction. */
+static inline uint32_t n_lanes(uint32_t mask)
+{
+    return mask == ~0u ? 32 : mask == 0 ? 0 : (uint32_t)__builtin_popcount(mask);
+}
+
 static void bar_result(struct ws_blockrun *b, struct ws_warp *w, const struct ws_split *s,
                        const struct ws_barrier *bar)
 {
@@ -316,7 +306,7 @@ void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
     struct ws_warp *w = c->w;
     struct ws_blockrun *b = c->b;
     w->live &= ~mask;
-    b->n_live -= (uint32_t)__builtin_popcount(mask);
+    b->n_live -= n_lanes(mask);
     if (!w->live)
         b->n_done_warps++;
     if (!w->live && b->inspect)
@@ -328,8 +318,7 @@ void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
         bar_check(b, (uint32_t)__builtin_ctz(k));
 }
 
-/* The split stands at a barrier micro-op. Return: false after a fault. */
-static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
+bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
 {
     struct ws_core_ctx *c = &b->ctx;
     struct ws_warp *w = c->w;
@@ -362,9 +351,9 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     b->bars_used |= 1u << id;
     bar->warps |= 1u << w->index;
     bar->lanes[w->index] |= s->mask;
-    bar->arrived += (uint32_t)__builtin_popcount(s->mask);
+    bar->arrived += n_lanes(s->mask);
     bar->expected = WS_MAX(bar->expected, count);
-    bar->red_popc += (uint32_t)__builtin_popcount(p);
+    bar->red_popc += n_lanes(p);
     bar->red_and &= p == s->mask;
     bar->red_or |= p != 0;
     c->work->n_barriers++;
@@ -379,191 +368,4 @@ static bool bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     w->splits[w->n_splits++] = *s;
     bar_check(b, id);
     return true;
-}
-
-/* ---- splits ---- */
-/* Two splits at the same place are one. */
-static void merge(struct ws_warp *w)
-{
-    for (uint32_t k = 0; k < w->n_splits; k++) {
-        struct ws_split *s = &w->splits[k];
-        for (uint32_t n = k + 1; n < w->n_splits && s->state == WS_SPLIT_RUN;) {
-            struct ws_split *t = &w->splits[n];
-            if (t->state != WS_SPLIT_RUN || t->u != s->u || t->depth != s->depth) {
-                n++;
-                continue;
-            }
-            if (!t->enter) /* counted already; let it be counted once */
-                s->enter = NULL;
-            s->mask |= t->mask;
-            s->spent = WS_MIN(s->spent, t->spent);
-            s->favour = WS_MIN(s->favour, t->favour);
-            s->granted &= t->granted;
-            *t = w->splits[--w->n_splits];
-        }
-    }
-}
-
-/* Waiting for lanes that can't come (they wait for these in another place): all go on with whom
- * they have. */
-static bool grant(struct ws_warp *w)
-{
-    uint32_t here = 0;
-    bool any = false;
-    for (uint32_t k = 0; k < w->n_splits; k++)
-        if (w->splits[k].state == WS_SPLIT_WARPSYNC)
-            here |= w->splits[k].mask;
-    for (uint32_t k = 0; k < w->n_splits; k++) {
-        struct ws_split *s = &w->splits[k];
-        if (s->state != WS_SPLIT_WARPSYNC)
-            continue;
-        const uint32_t *masks = (const uint32_t *)(const void *)(w->regs + s->u->e);
-        uint32_t want = 0;
-        for (uint32_t m = s->mask; m; m &= m - 1)
-            want |= masks[__builtin_ctz(m)];
-        if (want & w->live & ~here)
-            continue;
-        s->state = WS_SPLIT_RUN;
-        s->granted = true;
-        any = true;
-    }
-    return any;
-}
-
-/* The split to run next, taken out of the warp. Return: false: none can. */
-static bool pick(struct ws_warp *w, struct ws_split *ret, const struct ws_uop **ret_limit)
-{
-    static const struct ws_uop *const no_limit = (const struct ws_uop *)UINTPTR_MAX;
-    *ret_limit = no_limit;
-    if (w->n_splits == 1 && w->splits[0].state == WS_SPLIT_RUN) {
-        *ret = w->splits[0];
-        w->n_splits = 0;
-        return true;
-    }
-    merge(w);
-    uint32_t best = UINT32_MAX, oldest = UINT32_MAX, favoured = UINT32_MAX, n = 0;
-    for (uint32_t k = 0; k < w->n_splits; k++) {
-        const struct ws_split *s = &w->splits[k], *t = best == UINT32_MAX ? NULL : &w->splits[best];
-        if (s->state != WS_SPLIT_RUN)
-            continue;
-        n++;
-        if (s->favour > 0)
-            favoured = k;
-        if (!t || s->depth > t->depth || (s->depth == t->depth && s->u < t->u))
-            best = k;
-        if (oldest == UINT32_MAX || (int32_t)(s->last_run - w->splits[oldest].last_run) < 0)
-            oldest = k;
-    }
-    if (n == 0)
-        return grant(w) && pick(w, ret, ret_limit);
-    if (favoured != UINT32_MAX) {
-        best = favoured;
-    } else if (n > 1 && w->splits[best].spent >= ROTATE) {
-        w->splits[best].spent = 0;
-        if (oldest == best) /* it ran last, so another one is older, unless stamps are equal */
-            for (uint32_t k = 0; k < w->n_splits; k++)
-                if (k != best && w->splits[k].state == WS_SPLIT_RUN)
-                    oldest = k;
-        best = oldest;
-        w->splits[best].favour = FAVOUR;
-    }
-    *ret = w->splits[best];
-    w->splits[best] = w->splits[--w->n_splits];
-    for (uint32_t k = 0; k < w->n_splits; k++) {
-        const struct ws_split *s = &w->splits[k];
-        if (s->state == WS_SPLIT_RUN && s->depth == ret->depth && s->u > ret->u &&
-            s->u < *ret_limit)
-            *ret_limit = s->u;
-    }
-    return true;
-}
-
-/* Waits for its lanes, or takes up those that wait at the same place and tries again. */
-static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
-{
-    bool met = false;
-    for (uint32_t k = 0; k < w->n_splits;) {
-        struct ws_split *t = &w->splits[k];
-        if (t->state != WS_SPLIT_WARPSYNC || t->u != s->u || t->depth != s->depth) {
-            k++;
-            continue;
-        }
-        s->mask |= t->mask;
-        met = true;
-        *t = w->splits[--w->n_splits];
-    }
-    s->state = met ? WS_SPLIT_RUN : WS_SPLIT_WARPSYNC;
-    w->splits[w->n_splits++] = *s;
-}
-
-/* After a turn. A waiting loop may be longer than a turn, so that its looks are counted over several
- * turns; a turn without any ends that. */
-static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
-{
-    bool looked = c->spin != w->spin;
-    w->waits = c->penalty || (w->waits && looked);
-    w->spin = c->penalty || !looked ? 0 : c->spin;
-}
-
-/* One turn of a warp. *ret_n: warp instructions run. */
-enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
-                                    uint64_t *ret_n)
-{
-    struct ws_core_ctx *c = &b->ctx;
-    struct ws_split s;
-    enum ws_warp_turn result = WS_TURN_NONE;
-    c->w = w;
-    c->regs = w->regs;
-    c->local = b->local + (uint64_t)w->index * 32 * b->local_bytes;
-    c->budget = quantum;
-    c->penalty = 0;
-    c->spin = w->spin;
-    b->quantum_start = quantum;
-    while (c->budget > 0 && w->live && pick(w, &s, &c->limit)) {
-        int64_t before = c->budget;
-        result = WS_TURN_RAN;
-        c->active = s.mask;
-        c->depth = s.depth;
-        c->granted = s.granted;
-        s.last_run = ++w->stamp;
-        if (b->compiled)
-            ws_jit_run(b->jit, c, s.u, s.enter);
-        else
-            b->g->code->isa->run(c, s.u, s.enter);
-        int64_t ran = before - c->budget; /* with the penalty, if it spins */
-        s = (struct ws_split){.u = c->u,
-                              .enter = c->enter,
-                              .mask = c->active,
-                              .depth = c->depth,
-                              .last_run = s.last_run,
-                              .spent = s.spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE),
-                              .favour = s.favour > ran ? s.favour - (int32_t)ran : 0};
-        switch (c->stop) {
-        case WS_STOP_RESCHED:
-            w->splits[w->n_splits++] = s;
-            break;
-        case WS_STOP_EXIT:
-            break;
-        case WS_STOP_BAR:
-            if (!bar_arrive(b, &s))
-                return WS_TURN_FAULT;
-            break;
-        case WS_STOP_WARPSYNC:
-            warpsync_arrive(w, &s);
-            break;
-        case WS_STOP_YIELD:
-            s.spent = ROTATE;
-            s.favour = 0;
-            w->splits[w->n_splits++] = s;
-            result = WS_TURN_WAITS;
-            break;
-        case WS_STOP_FAULT:
-            return WS_TURN_FAULT;
-        }
-        if (result == WS_TURN_WAITS)
-            break;
-    }
-    *ret_n = (uint64_t)(quantum - c->budget - c->penalty);
-    note_turn(w, c);
-    return result == WS_TURN_RAN && w->waits ? WS_TURN_WAITS : result;
 }

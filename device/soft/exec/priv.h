@@ -13,6 +13,7 @@
 #define WS_DEVICE_SOFT_EXEC_PRIV_H
 
 #include "device/soft/exec/image.h"
+#include "device/soft/exec/turns.h"
 
 /* Windows of the 64-bit generic space; user addresses are below 2^47. The low half of a window
  * address is the offset. */
@@ -80,38 +81,6 @@ enum ws_stop {
     WS_STOP_FAULT,
 };
 
-enum ws_split_state { WS_SPLIT_RUN, WS_SPLIT_BAR, WS_SPLIT_WARPSYNC };
-struct ws_split {
-    const struct ws_uop *u;
-    /* Not NULL: enters this segment (u == enter->first), still to be counted. */
-    const struct ws_seg *enter;
-    uint32_t mask, depth;
-    uint8_t state, bar_id;
-    bool granted;             /* WARPSYNC: go on although not all lanes are here */
-    uint32_t last_run, spent; /* fairness between splits */
-    int32_t favour;           /* instructions for which it runs before all others */
-};
-
-struct ws_retaddr {
-    const struct ws_seg *to;
-    uint32_t frame_bytes;
-};
-
-struct ws_warp {
-    uint8_t *regs;
-    uint32_t live, index; /* lanes that exist and have not exited */
-    uint32_t exists;
-    bool shaped; /* compiled code left it, and its rows have the shapes that this code counts on */
-    /* What it did that waiting loops do, in turns one after another that each had some of it; and
-     * whether that was so often that it counts as waiting. */
-    uint32_t spin;
-    bool waits;
-    uint32_t n_splits, stamp;
-    struct ws_split splits[32];
-    struct ws_retaddr *rets; /* [depth_max][32] */
-    uint8_t *saves;          /* [depth_max][image.save_bytes] */
-};
-
 enum {
     WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */,
     WS_N_MAPS = 8
@@ -160,8 +129,9 @@ struct ws_core_ctx {
     uint64_t param_bytes;
     uint32_t depth;
     enum ws_stop stop;
-    const struct ws_uop *u; /* where the core was left */
+    const struct ws_uop *u; /* where the core was left, or is to be entered */
     const struct ws_seg *enter;
+    uint32_t n_entered; /* how often compiled code went on with another split */
 };
 
 /* Compute capability 8.0 and later keep that much of a block's shared memory for NVIDIA's own code,
@@ -175,9 +145,11 @@ struct ws_blockrun {
     const struct ws_exec_image *img;
     struct ws_jit_code *jit; /* NULL: kernels are not compiled */
     bool compiled;           /* this block runs as machine code */
+    uint32_t maps_version;   /* of the space that ctx.maps are of; odd: of none */
     bool timed;              /* how long it runs is wanted; said at its start, to time all of it */
     uint64_t ticks;          /* of the processor's clock that it has run, if so */
     struct ws_core_ctx ctx;
+    struct ws_round round;
     uint32_t n_warps, n_threads, next_warp;
     struct ws_warp *warps;
     uint8_t *regs;
@@ -214,15 +186,8 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 }
 
 /* ---- exec.c ---- */
-enum ws_warp_turn {
-    WS_TURN_NONE, /* no lane could run */
-    WS_TURN_RAN,
-    WS_TURN_WAITS, /* ran, and waits for something */
-    WS_TURN_FAULT,
-};
-/* One turn of a warp of about @quantum warp instructions; *ret_n: how many it was. */
-enum ws_warp_turn ws_exec_warp_turn(struct ws_blockrun *b, struct ws_warp *w, int64_t quantum,
-                                    uint64_t *ret_n);
+/* The split stands at a barrier micro-op. Return: false after a fault. */
+bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s);
 
 /* ---- exec.c and text.c, called by the cores ---- */
 /* Claims the grid's fault: text names kernel, block, thread (lane of the warp; 32: none), address,
@@ -259,6 +224,29 @@ const struct ws_uop *ws_exec_assertfail(struct ws_core_ctx *c, const struct ws_u
 int ws_exec_vprintf(struct ws_core_ctx *c, unsigned lane, uint64_t format_va, uint64_t args_va);
 uint64_t ws_exec_clock(struct ws_core_ctx *c);
 uint64_t ws_exec_globaltimer(struct ws_core_ctx *c);
+
+/* Something that a waiting loop must do was done; too often, and others get their turn. */
+enum { WS_SPIN_LIMIT = 16 }; /* of a warp, see ws_warp.spin */
+#define WS_SPIN_PENALTY (INT64_C(1) << 40)
+static inline void ws_exec_note_spin(struct ws_core_ctx *c)
+{
+    if (++c->spin == WS_SPIN_LIMIT) {
+        c->budget -= WS_SPIN_PENALTY;
+        c->penalty += WS_SPIN_PENALTY;
+    }
+}
+/* A strong load: where it was tells waiting for something, in a few places, from reading many
+ * things, as often as that may be. */
+static inline void ws_exec_note_look(struct ws_core_ctx *c, const uint8_t *at)
+{
+    const uint8_t **seen = &c->looked[((uintptr_t)at * UINT64_C(0x9e3779b97f4a7c15)) >> 60];
+    _Static_assert(sizeof(c->looked) / sizeof(c->looked[0]) == 16, "four bits");
+    ws_exec_note_spin(c);
+    if (*seen != at) {
+        *seen = at;
+        c->n_looked++;
+    }
+}
 
 /* Modifiers in uop.x of memory micro-ops */
 enum {

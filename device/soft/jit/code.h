@@ -9,7 +9,9 @@
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/llvm.h"
 
-/* A row of known shape that is live at an entry. */
+/* A row of known shape that is live at an entry. The last one of an entry has the width END; NEVER:
+ * the entry is of the masked version only. */
+enum { WS_JIT_NEVER = 254, WS_JIT_END = 255 };
 struct ws_jit_claim {
     uint32_t off;
     uint8_t width;
@@ -34,9 +36,10 @@ struct ws_jit_score {
 struct ws_jit_code {
     const struct ws_code *of; /* until the second step of compiling begins */
     const struct ws_exec_image *img;
-    uint32_t block[3];
-    uint32_t (*run)(struct ws_core_ctx *c, uint32_t entry); /* NULL: not taken */
-    struct ws_jit_claim **claims; /* by micro-op: ends with width 255; NULL: no entry */
+    uint32_t block[3], full; /* full: mask of a whole warp */
+    uint32_t (*run)(struct ws_core_ctx *c,
+                    uint32_t entry);    /* NULL: not taken; as ws_jit_next() returns */
+    const struct ws_jit_claim **claims; /* by micro-op; NULL: no entry */
     llvm_context cx;
     llvm_module module; /* between the two steps of compiling */
     llvm_engine engine;

@@ -36,10 +36,13 @@ static int keep_claims(struct ws_jit_code *j, const struct ws_jit_plan *p)
         return ws_raise(-ENOMEM);
     for (uint32_t r = 0; r < p->n_rows; r++)
         memcpy(apart[r], p->rows[r].apart, sizeof(apart[r]));
+    static const struct ws_jit_claim never = {.width = WS_JIT_NEVER};
     for (uint32_t k = 0; k < p->img->n_uops; k++) {
         uint32_t n = 0;
-        if (!ws_jit_enters(p, k))
+        if (!ws_jit_enters(p, k, WS_JIT_WHOLE)) {
+            j->claims[k] = ws_jit_enters(p, k, WS_JIT_MASKED) ? &never : NULL;
             continue;
+        }
         struct ws_jit_claim *all = ws_arena_array(&j->arena, p->n_rows + (size_t)1, sizeof(*all));
         if (!all)
             return ws_raise(-ENOMEM);
@@ -47,7 +50,7 @@ static int keep_claims(struct ws_jit_code *j, const struct ws_jit_plan *p)
         for (uint32_t r = 0; r < p->n_rows; r++)
             if (ws_jit_has(live, r) && !p->rows[r].fill && p->rows[r].shape == WS_SHAPE_KNOWN)
                 all[n++] = (struct ws_jit_claim){p->rows[r].off, p->rows[r].width, apart[r]};
-        all[n].width = 255;
+        all[n].width = WS_JIT_END;
         j->claims[k] = all;
     }
     return 0;
@@ -91,7 +94,8 @@ static void show(llvm_module module)
 
 static int emit(struct ws_jit_code *j, const struct ws_jit_plan *p, const char *isa)
 {
-    struct ws_jit_emit e = {.has_fma = strcmp(isa, "sse2") != 0};
+    struct ws_jit_emit e = {.has_fma = strcmp(isa, "sse2") != 0,
+                            .has_mask_registers = strcmp(isa, "avx512") == 0};
     j->cx = e.cx = L.ContextCreate();
     j->module = e.mod = L.ModuleCreateWithNameInContext("kernel", e.cx);
     e.b = L.CreateBuilderInContext(e.cx);

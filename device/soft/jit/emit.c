@@ -171,14 +171,28 @@ llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row)
 
 static llvm_value row_address(struct ws_jit_emit *e, uint32_t row)
 {
-    return plus(e, e->regs, row_at(e, row)->off);
+    return plus(e, get(e, e->i64, e->regs), row_at(e, row)->off);
+}
+
+/* A word of which all lanes have the same bit: those that do not exist get it, too. */
+static llvm_value spread_word(struct ws_jit_emit *e, llvm_value w)
+{
+    llvm_value bit = L.BuildAnd(e->b, w, ws_jit_int(e, e->i32, 1), "");
+    return L.BuildSub(e->b, ws_jit_int(e, e->i32, 0), bit, "");
+}
+
+static llvm_value load_word(struct ws_jit_emit *e, uint32_t row)
+{
+    llvm_value w = ws_jit_load(e, e->i32, row_address(e, row), 64);
+    bool spread = e->v == WS_JIT_WHOLE && e->p->full != ~0u && ws_jit_uniform(row_at(e, row));
+    return spread ? spread_word(e, w) : w;
 }
 
 /* From the register file, and to it. */
 static void fetch(struct ws_jit_emit *e, uint32_t row)
 {
     if (row_at(e, row)->width == 0)
-        put(e, ws_jit_load(e, e->i32, row_address(e, row), 64), e->scalars[row]);
+        put(e, load_word(e, row), e->scalars[row]);
     else if (ws_jit_is_scalar(e, row))
         put(e, ws_jit_load(e, row_type(e, row), row_address(e, row), 64), e->scalars[row]);
     else
@@ -210,14 +224,34 @@ static llvm_value guard(struct ws_jit_emit *e)
 
 static llvm_value active(struct ws_jit_emit *e)
 {
-    return e->v == WS_JIT_WHOLE ? ws_jit_int(e, e->i32, ~UINT64_C(0)) : get(e, e->i32, e->active);
+    return e->v == WS_JIT_WHOLE ? ws_jit_int(e, e->i32, e->p->full) : get(e, e->i32, e->active);
 }
 
 static llvm_value mask_of(struct ws_jit_emit *e)
 {
     if (ws_jit_unguarded(e->p, uop(e)))
         return active(e);
-    return e->v == WS_JIT_WHOLE ? guard(e) : L.BuildAnd(e->b, active(e), guard(e), "");
+    return L.BuildAnd(e->b, active(e), guard(e), "");
+}
+
+/* Which lanes are active. Without registers for masks it takes several instructions to make a
+ * vector of a word, so that is done here and not for each operation. */
+static void set_active(struct ws_jit_emit *e, llvm_value word)
+{
+    put(e, word, e->active);
+    if (e->has_mask_registers)
+        return;
+    llvm_value bits = L.BuildBitCast(e->b, word, L.VectorType(e->i1, LANES), "");
+    put(e, L.BuildSExt(e->b, bits, L.VectorType(e->i32, LANES), ""), e->lanes);
+}
+
+/* The lanes in which the micro-op takes effect, one bit each. */
+static llvm_value lanes_of(struct ws_jit_emit *e)
+{
+    llvm_type t = L.VectorType(e->i32, LANES);
+    if (e->v == WS_JIT_MASKED && !e->has_mask_registers && ws_jit_unguarded(e->p, uop(e)))
+        return L.BuildICmp(e->b, LLVM_SLT, get(e, t, e->lanes), L.ConstNull(t), "");
+    return L.BuildBitCast(e->b, mask_of(e), L.VectorType(e->i1, LANES), "");
 }
 
 void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v)
@@ -231,17 +265,16 @@ void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v)
         put(e, v, e->scalars[row]);
         return;
     }
-    if (!(plain && (e->v == WS_JIT_WHOLE || uop(e)->all == ~0u))) {
-        llvm_value lanes = L.BuildBitCast(e->b, mask_of(e), L.VectorType(e->i1, LANES), "");
-        v = L.BuildSelect(e->b, lanes, v, ws_jit_vector(e, row), "");
-    }
+    if (!(plain && (e->v == WS_JIT_WHOLE || uop(e)->all == ~0u)))
+        v = L.BuildSelect(e->b, lanes_of(e), v, ws_jit_vector(e, row), "");
     put(e, v, e->vectors[row]);
 }
 
 void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 {
     if (!(ws_jit_unguarded(e->p, uop(e)) && e->v == WS_JIT_WHOLE)) {
-        llvm_value m = mask_of(e), old = ws_jit_word(e, row);
+        /* With all lanes, bits of lanes that do not exist are set as the others are. */
+        llvm_value m = e->v == WS_JIT_WHOLE ? guard(e) : mask_of(e), old = ws_jit_word(e, row);
         v = L.BuildOr(e->b, L.BuildAnd(e->b, v, m, ""),
                       L.BuildAnd(e->b, old, L.BuildNot(e->b, m, ""), ""), "");
     }
@@ -270,7 +303,7 @@ static void leave(struct ws_jit_emit *e, enum ws_stop why, const struct ws_uop *
     set_field(e, ws_jit_int(e, e->i32, why), CTX(stop));
     set_field(e, address(e, u), CTX(u));
     set_field(e, address(e, enter), CTX(enter));
-    L.BuildBr(e->b, e->flush[e->v]);
+    L.BuildBr(e->b, e->next[e->v]);
 }
 
 static llvm_block at(struct ws_jit_emit *e, enum ws_jit_version v, uint32_t k)
@@ -301,7 +334,7 @@ static void to_vectors(struct ws_jit_emit *e)
 static void to_masked(struct ws_jit_emit *e, llvm_block to)
 {
     to_vectors(e);
-    put(e, ws_jit_field(e, e->i32, CTX(active)), e->active);
+    set_active(e, ws_jit_field(e, e->i32, CTX(active)));
     put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     L.BuildBr(e->b, to);
 }
@@ -326,6 +359,13 @@ static void sync_in(struct ws_jit_emit *e)
 {
     put(e, ws_jit_field(e, e->i64, CTX(budget)), e->budget);
     put(e, ws_jit_field(e, e->i32, CTX(n_patterns)), e->patterns);
+}
+
+void ws_jit_call_spending(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n)
+{
+    sync_out(e);
+    ws_jit_call(e, f, args, n);
+    sync_in(e);
 }
 
 /* Return: whether the handler gave a micro-op to go on with. */
@@ -353,7 +393,7 @@ void ws_jit_call_handler(struct ws_jit_emit *e)
         ws_jit_live_at(e->p, e->k, e->set);
         give_back(e, e->set, e->dirty);
     }
-    L.BuildBr(e->b, e->flush[e->v]);
+    L.BuildBr(e->b, e->next[e->v]);
     ws_jit_begin(e, on);
     for (uint32_t n = 0; n < op->n_touches; n++)
         if (op->touch[n].write)
@@ -363,7 +403,7 @@ void ws_jit_call_handler(struct ws_jit_emit *e)
     /* some of the lanes may have to wait */
     llvm_value now = ws_jit_field(e, e->i32, CTX(active));
     if (e->v == WS_JIT_MASKED) {
-        put(e, now, e->active);
+        set_active(e, now);
         put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
         return;
     }
@@ -423,9 +463,12 @@ static void try_whole(struct ws_jit_emit *e, uint32_t s, llvm_block other)
         if (!ws_jit_has(p->live[s], r) || row->fill || row->shape != WS_SHAPE_KNOWN)
             continue;
         if (row->width == 0) { /* none or all */
-            llvm_value w = ws_jit_word(e, r), sign = ws_jit_int(e, e->i32, 31);
+            llvm_value w = ws_jit_word(e, r), first = spread_word(e, w);
+            w = L.BuildXor(e->b, w, first, "");
             differ = L.BuildOr(e->b, differ,
-                               L.BuildXor(e->b, w, L.BuildAShr(e->b, w, sign, ""), ""), "");
+                               L.BuildAnd(e->b, w, ws_jit_int(e, e->i32, p->full), ""), "");
+            if (p->full != ~0u)
+                put(e, first, e->scalars[r]);
             continue;
         }
         llvm_value v = ws_jit_vector(e, r);
@@ -434,6 +477,7 @@ static void try_whole(struct ws_jit_emit *e, uint32_t s, llvm_block other)
                                      ws_jit_constants(e, row_type(e, r), row->apart, LANES), "");
         put(e, first, e->scalars[r]);
         v = L.BuildBitCast(e->b, L.BuildICmp(e->b, LLVM_NE, v, want, ""), e->i32, "");
+        v = L.BuildAnd(e->b, v, ws_jit_int(e, e->i32, p->full), "");
         differ = L.BuildOr(e->b, differ, v, "");
     }
     L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, differ, ws_jit_int(e, e->i32, 0), ""), yes,
@@ -469,12 +513,12 @@ static void meet(struct ws_jit_emit *e, uint32_t s, llvm_block in, llvm_block ou
     ws_jit_begin(e, met);
     llvm_value lanes = L.BuildOr(e->b, active(e), split_field(e, at, e->i32, SPLIT(mask)), "");
     llvm_value no_limit = ws_jit_int(e, e->i64, ~UINT64_C(0));
-    put(e, lanes, e->active);
+    set_active(e, lanes);
     set_field(e, lanes, CTX(active));
     put(e, no_limit, e->limit);
     set_field(e, no_limit, CTX(limit));
     ws_jit_store(e, ws_jit_int(e, e->i32, 0), plus(e, w, WARP(n_splits)), 4);
-    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, ~UINT64_C(0)), ""),
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
                   whole, in);
     ws_jit_begin(e, whole);
     try_whole(e, s, in);
@@ -515,21 +559,25 @@ static void emit_bra(struct ws_jit_emit *e)
 static void emit_exit(struct ws_jit_emit *e)
 {
     const struct ws_uop *u = uop(e);
-    llvm_block on = ws_jit_block(e), off = ws_jit_block(e);
     bool all = ws_jit_unguarded(e->p, u);
-    L.BuildCondBr(e->b, call_handler(e), on, off);
-    ws_jit_begin(e, off);
-    memset(e->set, 0, e->p->n_words * sizeof(*e->set));
-    give_back(e, all ? e->set : e->p->live[u->fall - e->p->img->segs], e->dirty);
-    L.BuildBr(e->b, e->flush[e->v]);
-    ws_jit_begin(e, on);
-    if (all) { /* no lane goes on */
-        L.BuildUnreachable(e->b);
+    if (all) {
+        llvm_value args[] = {e->c, L.BuildZExt(e->b, active(e), e->i64, "")};
+        ws_jit_call(e, (void (*)(void))ws_exec_exit, args, 2);
+        set_field(e, ws_jit_int(e, e->i32, 0), CTX(active));
+        memset(e->set, 0, e->p->n_words * sizeof(*e->set));
+        give_back(e, e->set, e->dirty);
+        leave(e, WS_STOP_EXIT, u, NULL);
         return;
     }
+    llvm_block on = ws_jit_block(e), off = ws_jit_block(e);
+    L.BuildCondBr(e->b, call_handler(e), on, off);
+    ws_jit_begin(e, off);
+    give_back(e, e->p->live[u->fall - e->p->img->segs], e->dirty);
+    L.BuildBr(e->b, e->next[e->v]);
+    ws_jit_begin(e, on);
     uint32_t next = (uint32_t)(u->fall->first - e->p->img->uops);
     if (e->v == WS_JIT_MASKED) {
-        put(e, ws_jit_field(e, e->i32, CTX(active)), e->active);
+        set_active(e, ws_jit_field(e, e->i32, CTX(active)));
         L.BuildBr(e->b, at(e, e->v, next));
         return;
     }
@@ -575,7 +623,7 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     ws_jit_begin(e, in);
     put(e, L.BuildSub(e->b, left, ws_jit_int(e, e->i64, seg->n_insns), ""), e->budget);
     int64_t once[TALLY] = {0}, each[TALLY] = {0};
-    int64_t lanes = e->v == WS_JIT_WHOLE ? LANES : 1;
+    int64_t lanes = e->v == WS_JIT_WHOLE ? e->p->lanes : 1;
     for (int k = 0; k < 8; k++)
         once[k] = seg->cls[k];
     int64_t *by = e->v == WS_JIT_WHOLE ? once : each;
@@ -622,7 +670,7 @@ static void emit_one(struct ws_jit_emit *e)
     case WS_H_nop:
         break;
     default:
-        if (!ws_jit_emit_op(e) && !ws_jit_emit_memory(e))
+        if (!ws_jit_emit_op(e) && !ws_jit_emit_memory(e) && !ws_jit_emit_warp(e))
             ws_jit_call_handler(e);
     }
 }
@@ -682,14 +730,32 @@ static void emit_version(struct ws_jit_emit *e, enum ws_jit_version v)
 }
 
 /* ---- entries, and the end ---- */
-bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k)
+bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k, enum ws_jit_version v)
 {
     for (uint32_t s = 0; s < p->img->n_segs; s++)
         if (p->img->segs[s].first == &p->img->uops[k])
             return true;
     uint16_t h = p->ops[k].h, before = k ? p->ops[k - 1].h : (uint16_t)WS_H_nop;
-    return (ws_jit_waits(p, k) && h != WS_H_bar && h != WS_H_nanosleep) || before == WS_H_bar ||
-           before == WS_H_nanosleep;
+    if (before == WS_H_bar || before == WS_H_nanosleep)
+        return true;
+    return v == WS_JIT_MASKED && ws_jit_waits(p, k) && h != WS_H_bar && h != WS_H_nanosleep;
+}
+
+/* Into the segment that begins at micro-op @k if there is one to be entered, else to the micro-op
+ * itself. */
+static void emit_way_in(struct ws_jit_emit *e, uint32_t k)
+{
+    const struct ws_exec_image *img = e->p->img;
+    uint32_t s = 0;
+    while (s < img->n_segs && img->segs[s].first != &img->uops[k])
+        s++;
+    if (s == img->n_segs) {
+        L.BuildBr(e->b, at(e, e->v, k));
+        return;
+    }
+    llvm_value enter = ws_jit_field(e, e->i64, CTX(enter)), none = ws_jit_int(e, e->i64, 0);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, enter, none, ""), go(e, e->v, &img->segs[s]),
+                  at(e, e->v, k));
 }
 
 static void emit_entry(struct ws_jit_emit *e, llvm_value choose, uint32_t k, enum ws_jit_version v)
@@ -701,23 +767,26 @@ static void emit_entry(struct ws_jit_emit *e, llvm_value choose, uint32_t k, enu
     ws_jit_begin(e, b);
     ws_jit_live_at(p, k, e->set);
     const uint64_t *need = v == WS_JIT_WHOLE ? e->set : p->ever_live;
+    if (v == WS_JIT_MASKED)
+        set_active(e, ws_jit_field(e, e->i32, CTX(active)));
     for (uint32_t r = 0; r < p->n_rows; r++)
         if (ws_jit_has(need, r) && !p->rows[r].fill)
             fetch(e, r);
-    L.BuildBr(e->b, at(e, v, k));
+    emit_way_in(e, k);
 }
 
-static void emit_entries(struct ws_jit_emit *e, llvm_block prologue)
+static void emit_entries(struct ws_jit_emit *e)
 {
     const struct ws_jit_plan *p = e->p;
-    llvm_block none = ws_jit_block(e);
+    llvm_block here = L.GetInsertBlock(e->b), none = ws_jit_block(e);
     ws_jit_begin(e, none);
     L.BuildUnreachable(e->b);
-    ws_jit_begin(e, prologue);
-    llvm_value choose = L.BuildSwitch(e->b, L.GetParam(e->fn, 1), none, p->img->n_segs * 2);
+    ws_jit_begin(e, here);
+    llvm_value choose = L.BuildSwitch(e->b, get(e, e->i32, e->entry), none, p->img->n_segs * 2);
     for (uint32_t k = 0; k < p->img->n_uops; k++)
-        for (int v = 0; v < _WS_JIT_VERSIONS && ws_jit_enters(p, k); v++)
-            emit_entry(e, choose, k, v);
+        for (int v = 0; v < _WS_JIT_VERSIONS; v++)
+            if (ws_jit_enters(p, k, v))
+                emit_entry(e, choose, k, v);
 }
 
 static void add_to(struct ws_jit_emit *e, llvm_value base, size_t offset, llvm_value v, llvm_type t)
@@ -735,7 +804,21 @@ static llvm_value some_of(struct ws_jit_emit *e, llvm_value v, unsigned from, un
                                 ws_jit_constants(e, e->i32, k, n), "");
 }
 
-static void emit_flush(struct ws_jit_emit *e, enum ws_jit_version v)
+/* The core was left: continues with what comes next, which may be another warp's. */
+static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v, llvm_block dispatch,
+                      llvm_block flush)
+{
+    ws_jit_begin(e, e->next[v]);
+    sync_out(e);
+    llvm_value args[] = {e->c, ws_jit_int(e, e->i64, v == WS_JIT_WHOLE)};
+    llvm_value entry = ws_jit_call(e, (void (*)(void))ws_jit_next, args, 2);
+    entry = L.BuildTrunc(e->b, entry, e->i32, "");
+    put(e, entry, e->entry);
+    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, ws_jit_int(e, e->i32, 0), "");
+    L.BuildCondBr(e->b, back, flush, dispatch);
+}
+
+static void emit_flush(struct ws_jit_emit *e, llvm_block flush)
 {
     static const size_t counts[_WS_JIT_COUNTS] = {
 #define AT(n, member) [n] = offsetof(struct ws_exec_work, member)
@@ -748,17 +831,16 @@ static void emit_flush(struct ws_jit_emit *e, enum ws_jit_version v)
         AT(WS_JIT_STORE_SECTORS, n_store_sectors),
 #undef AT
     };
-    ws_jit_begin(e, e->flush[v]);
+    ws_jit_begin(e, flush);
     llvm_value tally = get(e, L.VectorType(e->i32, TALLY), e->tally);
     add_to(e, e->c, CTX(cls), some_of(e, tally, 0, 8), L.VectorType(e->i32, 8));
     add_to(e, e->c, CTX(unit), some_of(e, tally, 8, 4), L.VectorType(e->i32, 4));
     llvm_value n = L.BuildExtractElement(e->b, tally, ws_jit_int(e, e->i32, 12), "");
     add_to(e, e->c, CTX(n_thread_insns), L.BuildZExt(e->b, n, e->i64, ""), e->i64);
-    sync_out(e);
     llvm_value work = ws_jit_field(e, e->i64, CTX(work));
     for (int k = 0; k < _WS_JIT_COUNTS; k++)
         add_to(e, work, counts[k], get(e, e->i64, e->count[k]), e->i64);
-    L.BuildRet(e->b, ws_jit_int(e, e->i32, v == WS_JIT_WHOLE));
+    L.BuildRet(e->b, get(e, e->i32, e->entry));
 }
 
 /* ---- the function ---- */
@@ -771,7 +853,10 @@ static void emit_variables(struct ws_jit_emit *e)
         if (p->rows[r].width)
             e->vectors[r] = L.BuildAlloca(e->b, L.VectorType(t, LANES), "");
     }
+    e->regs = L.BuildAlloca(e->b, e->i64, "");
+    e->entry = L.BuildAlloca(e->b, e->i32, "");
     e->active = L.BuildAlloca(e->b, e->i32, "");
+    e->lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, LANES), "");
     e->budget = L.BuildAlloca(e->b, e->i64, "");
     e->limit = L.BuildAlloca(e->b, e->i64, "");
     e->patterns = L.BuildAlloca(e->b, e->i32, "");
@@ -780,22 +865,44 @@ static void emit_variables(struct ws_jit_emit *e)
         e->count[k] = L.BuildAlloca(e->b, e->i64, "");
 }
 
-static void emit_prologue(struct ws_jit_emit *e)
+/* Whether the warps of a block have their own. */
+static bool is_warps_own(const struct ws_fill *f)
+{
+    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
+}
+
+static void fetch_fills(struct ws_jit_emit *e, bool warps_own)
 {
     const struct ws_jit_plan *p = e->p;
+    e->v = WS_JIT_MASKED; /* fills are the same in both versions */
+    for (uint32_t r = 0; r < p->n_rows; r++) {
+        const struct ws_fill *f = p->rows[r].fill;
+        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
+            fetch(e, r);
+    }
+}
+
+static void emit_prologue(struct ws_jit_emit *e)
+{
     emit_variables(e);
     e->c = L.GetParam(e->fn, 0);
-    e->regs = ws_jit_field(e, e->i64, CTX(regs));
-    put(e, ws_jit_field(e, e->i32, CTX(active)), e->active);
-    put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
+    put(e, L.GetParam(e->fn, 1), e->entry);
+    put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     put(e, L.ConstNull(L.VectorType(e->i32, TALLY)), e->tally);
     for (int k = 0; k < _WS_JIT_COUNTS; k++)
         put(e, ws_jit_int(e, e->i64, 0), e->count[k]);
+    fetch_fills(e, false);
+}
+
+/* Where a split of a warp is taken up. */
+static void emit_dispatch(struct ws_jit_emit *e, llvm_block dispatch)
+{
+    ws_jit_begin(e, dispatch);
+    put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
+    put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
-    e->v = WS_JIT_MASKED; /* fills are the same in both versions */
-    for (uint32_t r = 0; r < p->n_rows; r++)
-        if (p->rows[r].fill && p->rows[r].fill->kind != WS_FILL_CONST)
-            fetch(e, r);
+    fetch_fills(e, true);
+    emit_entries(e);
 }
 
 static int make_tables(struct ws_jit_emit *e)
@@ -817,18 +924,19 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
     if (r == 0) {
         llvm_type params[] = {e->i64, e->i32};
         e->fn = L.AddFunction(e->mod, "run", L.FunctionType(e->i32, params, 2, 0));
-        llvm_block prologue = ws_jit_block(e);
-        ws_jit_begin(e, prologue);
+        ws_jit_begin(e, ws_jit_block(e));
         emit_prologue(e);
-        prologue = L.GetInsertBlock(e->b);
+        llvm_block dispatch = ws_jit_block(e), flush = ws_jit_block(e);
+        L.BuildBr(e->b, dispatch);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            e->flush[v] = ws_jit_block(e);
-        emit_entries(e, prologue);
+            e->next[v] = ws_jit_block(e);
+        emit_dispatch(e, dispatch);
         emit_version(e, WS_JIT_WHOLE);
         emit_version(e, WS_JIT_MASKED);
         emit_version(e, WS_JIT_WHOLE); /* segments that only the masked one goes to */
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            emit_flush(e, v);
+            emit_next(e, v, dispatch, flush);
+        emit_flush(e, flush);
     }
     free(e->scalars);
     free(e->vectors);

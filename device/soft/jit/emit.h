@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device/soft/jit/emit.h - what the files that emit code share. Private to the compiler.
  *
- * An image becomes one function, in which its segments stand twice. In the whole version all 32
+ * An image becomes one function, in which its segments stand twice. In the whole version all
  * lanes of the warp run together and rows of known shape are scalars; in the masked version some
  * lanes run, and each row is a vector. Code goes from the whole version to the masked one where
  * lanes diverge, and never back: that happens where the function is entered anew. */
@@ -31,16 +31,18 @@ struct ws_jit_emit {
     llvm_builder b;
     llvm_value fn;
     llvm_type i1, i8, i16, i32, i64, f32, f64;
-    llvm_value c, regs;            /* addresses, as i64: the context, the warp's register file */
+    llvm_value c;                  /* the context's address, as i64 */
+    llvm_value regs;               /* where that of the warp's register file is kept (alloca) */
     llvm_value *scalars, *vectors; /* by row: where its value is kept (alloca); words: scalars */
-    llvm_value active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
+    llvm_value lanes; /* without mask registers: all ones in the active lanes, else zeros */
+    llvm_value entry, active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
     llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
     llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
-    llvm_block flush[_WS_JIT_VERSIONS];
-    enum ws_jit_version v; /* that is being emitted */
-    uint32_t k;            /* the micro-op */
+    llvm_block next[_WS_JIT_VERSIONS];  /* where all that leaves the core goes */
+    enum ws_jit_version v;              /* that is being emitted */
+    uint32_t k;                         /* the micro-op */
     uint64_t *dirty, *set;
-    bool has_fma;
+    bool has_fma, has_mask_registers; /* of the processor that the code is for */
 };
 
 /* ---- emit.c ---- */
@@ -69,22 +71,29 @@ void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v);
 void ws_jit_unless(struct ws_jit_emit *e, llvm_value bad);
 /* Calls the interpreter's handler of the micro-op. */
 void ws_jit_call_handler(struct ws_jit_emit *e);
+/* A call of one of our functions that may take from the budget. */
+void ws_jit_call_spending(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
 void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by);
 /* A call of a function of ours: all arguments and the result are i64. */
 llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
 /* Emits the function "run" for the image of @p. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p);
-/* The function's entries: micro-op @k in version @v is number 2 * k + v + 1. */
+/* The function's entry at micro-op @k in version @v; 0 is none. */
 static inline uint32_t ws_jit_entry(uint32_t k, enum ws_jit_version v)
 {
-    return 2 * k + (uint32_t)v;
+    return 2 * k + (uint32_t)v + 1;
 }
-/* Whether the function has entries at micro-op @k. */
-bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k);
+/* Whether the function has an entry at micro-op @k in version @v. Where lanes wait for each other
+ * it has none in the whole version: lanes that are all there seldom do. */
+bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k, enum ws_jit_version v);
 
 /* ---- ops.c ---- */
 /* Emits micro-op e->k if there is code for it. */
 bool ws_jit_emit_op(struct ws_jit_emit *e);
+
+/* ---- warp.c ---- */
+/* The same, of shuffles, votes and barriers of a warp in the whole version. */
+bool ws_jit_emit_warp(struct ws_jit_emit *e);
 
 /* ---- mem.c ---- */
 /* The same, of loads and stores in the whole version. */
@@ -92,6 +101,11 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e);
 
 /* ---- jit.c: called by compiled code ---- */
 const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *u);
+/* The core was left, in the whole version or not: what comes next. Return: the entry; 0: compiled
+ * code is to return; with the sign bit: to return and be entered there. */
+uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
+/* A strong load of the place at @host. */
+void ws_jit_look(struct ws_core_ctx *c, uint64_t host);
 void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t store);
 
 #endif

@@ -9,8 +9,16 @@
 #include "device/soft/exec/reuse.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
+#include "device/soft/jit/plan.h"
 
-enum { LANES = 32, MX_DEFAULT = 0x1f80 };
+enum {
+    LANES = 32,
+    MX_DEFAULT = 0x1f80,
+    /* Turns after which compiled code is left, because its counts have 32 bits: each is of no more
+     * than TURN and WS_JIT_MAX_UOPS warp instructions. */
+    SOME = 1 << 14,
+};
+#define COME_BACK (UINT32_C(1) << 31)
 
 /* ---- called by compiled code ---- */
 const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *u)
@@ -21,6 +29,12 @@ const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *
         __builtin_ia32_ldmxcsr(MX_DEFAULT);
     }
     return next;
+}
+
+/* As note_look() of the handlers (../exec/mem.inc), which is part of the vector builds. */
+void ws_jit_look(struct ws_core_ctx *c, uint64_t host)
+{
+    ws_exec_note_look(c, (const uint8_t *)(uintptr_t)host);
 }
 
 void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t store)
@@ -39,11 +53,13 @@ void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t 
     {                                                                                              \
         const T *v = (const T *)(const void *)row;                                                 \
         T differ = 0;                                                                              \
-        for (int i = 0; i < LANES; i++)                                                            \
+        for (int i = 0; full == ~0u && i < LANES; i++)                                             \
+            differ |= v[i] ^ (T)(v[0] + (T)k->apart[i]);                                           \
+        for (int i = 0; full >> i & 1 && full != ~0u; i++)                                         \
             differ |= v[i] ^ (T)(v[0] + (T)k->apart[i]);                                           \
         return differ == 0;                                                                        \
     }
-static bool holds(const struct ws_core_ctx *c, const struct ws_jit_claim *k)
+static bool holds(const struct ws_core_ctx *c, const struct ws_jit_claim *k, uint32_t full)
 {
     const uint8_t *row = c->regs + k->off;
     switch (k->width) {
@@ -56,54 +72,49 @@ static bool holds(const struct ws_core_ctx *c, const struct ws_jit_claim *k)
     case 8:
         HOLDS(uint64_t)
     default: {
-        uint32_t word = *(const uint32_t *)(const void *)row;
-        return word == 0 || word == ~0u;
+        uint32_t word = *(const uint32_t *)(const void *)row & full;
+        return word == 0 || word == full;
     }
     }
 }
 
-static bool all_hold(const struct ws_core_ctx *c, const struct ws_jit_claim *k)
+static bool all_hold(const struct ws_core_ctx *c, const struct ws_jit_claim *k, uint32_t full)
 {
-    for (; k->width != 255; k++)
-        if (!holds(c, k))
+    for (; k->width != WS_JIT_END; k++)
+        if (!holds(c, k, full))
             return false;
     return true;
 }
 
-/* As go() of the vector core. */
-static bool enter_segment(struct ws_core_ctx *c, const struct ws_seg *seg)
+/* Where compiled code takes up what is to run. Return: 0: nowhere. */
+static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
 {
-    uint32_t lanes = (uint32_t)__builtin_popcount(c->active);
-    if (seg->first >= c->limit || c->budget <= 0) {
-        c->stop = WS_STOP_RESCHED;
-        c->u = seg->first;
-        c->enter = seg;
-        return false;
-    }
-    c->budget -= seg->n_insns;
-    for (int k = 0; k < 8; k++)
-        c->cls[k] += seg->cls[k];
-    for (int k = 0; k < 4; k++)
-        c->unit[k] += seg->unit[k] * lanes;
-    c->n_thread_insns += (uint64_t)seg->n_insns * lanes;
-    return true;
-}
-
-void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c, const struct ws_uop *u,
-                const struct ws_seg *enter)
-{
-    const struct ws_jit_claim *claims = j->claims[u - j->img->uops];
+    uint32_t k = (uint32_t)(c->u - j->img->uops);
+    const struct ws_jit_claim *claims = j->claims[k];
     bool trusted = c->w->shaped;
     c->w->shaped = false;
-    if (!claims) {
-        c->b->g->code->isa->run(c, u, enter);
-        return;
-    }
-    if (enter && !enter_segment(c, enter))
-        return;
-    bool whole = c->active == ~0u && (trusted || all_hold(c, claims));
-    uint32_t k = (uint32_t)(u - j->img->uops);
-    c->w->shaped = j->run(c, ws_jit_entry(k, whole ? WS_JIT_WHOLE : WS_JIT_MASKED)) != 0;
+    if (!claims)
+        return 0;
+    bool whole = c->active == j->full && !c->granted && claims->width != WS_JIT_NEVER &&
+                 (trusted || all_hold(c, claims, j->full));
+    return ws_jit_entry(k, whole ? WS_JIT_WHOLE : WS_JIT_MASKED);
+}
+
+uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)
+{
+    c->w->shaped = whole != 0;
+    if (!ws_exec_next(c->b))
+        return 0;
+    uint32_t entry = find_entry(c->b->jit, c);
+    return entry && ++c->n_entered % SOME == 0 ? entry | COME_BACK : entry;
+}
+
+void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)
+{
+    for (uint32_t entry = find_entry(j, c); entry; entry &= ~COME_BACK)
+        entry = j->run(c, entry);
+    if (!c->b->round.over)
+        c->b->g->code->isa->run(c, c->u, c->enter);
 }
 
 /* ---- what there is of a module ---- */
@@ -139,6 +150,7 @@ static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_c
     j->of = code;
     j->img = img;
     memcpy(j->block, block, sizeof(j->block));
+    j->full = UINT32_MAX >> (32 - ws_jit_lanes_of(block));
     j->next = all->first;
     all->first = j;
     if (all->mode == WS_COMPILE_ALWAYS) {

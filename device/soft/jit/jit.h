@@ -2,9 +2,9 @@
 /* device/soft/jit/jit.h - kernels of the software GPU as machine code.
  *
  * An image is compiled for one shape of blocks, into a function with the contract of the vector
- * core (struct ws_isa, run): it executes one split of a warp, from where it is until the core must
- * be left, with the same results, faults and counts. Blocks that were begun in the interpreter stay
- * there.
+ * core (struct ws_isa, run), with the same results, faults and counts. But when the core would be
+ * left it continues with what comes next (ws_exec_next()), which may be another warp. Blocks that
+ * were begun in the interpreter stay there.
  * Threads: any. */
 #ifndef WS_DEVICE_SOFT_JIT_JIT_H
 #define WS_DEVICE_SOFT_JIT_JIT_H
@@ -38,9 +38,9 @@ bool ws_jit_choose(struct ws_jit_code *j, uint64_t block);
 bool ws_jit_is_open(const struct ws_jit_code *j);
 /* A block has ended: so many warp instructions in so many ticks of the processor's clock. */
 void ws_jit_ran(struct ws_jit_code *j, bool compiled, uint64_t n_insns, uint64_t ticks);
-/* As struct ws_isa's run. */
-void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c, const struct ws_uop *u,
-                const struct ws_seg *enter);
+/* Runs what is to be run (ws_exec_next()) and whatever comes next, as long as compiled code has a
+ * place where it begins, then up to where the core is left or to the end of the step. */
+void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c);
 /* For benchmarks. Of all that was compiled in this process. */
 struct ws_jit_totals {
     uint64_t n_compiled, n_refused, compile_ns;

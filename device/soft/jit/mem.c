@@ -6,6 +6,7 @@
  * (an address outside of the mapping that was used last, misaligned, read-only, or anything that is
  * to be a fault) goes to the interpreter's handler, which says what it is. What is counted is what
  * the handlers count (../exec/mem.inc). */
+#include "device/soft/decode/priv.h"
 #include "device/soft/jit/emit.h"
 
 #include <assert.h>
@@ -27,8 +28,10 @@ struct mem_op {
     llvm_builder b;
     const struct ws_uop *u;
     bool store, shared;
+    bool general; /* what the interpreter does by its general way: ld_x, st_x */
     unsigned bytes;
     uint32_t address, data; /* rows */
+    unsigned lanes;         /* that make it: the first ones */
     int64_t apart[LANES], low, high;
     unsigned group; /* so many lanes are consecutive or the same; 0: none are */
 };
@@ -39,6 +42,20 @@ static llvm_value i64(struct mem_op *a, uint64_t v)
 }
 
 /* ---- which access it is ---- */
+/* One of those that are rare in themselves, but for volatile ones. */
+static bool is_general_access(struct mem_op *a, uint16_t h)
+{
+    uint32_t x = a->u->x, space = x & WS_X_SPACE_MASK;
+    a->bytes = x >> WS_X_SIZE_SHIFT & 15;
+    a->store = h == WS_H_st_x;
+    a->general = true;
+    a->shared = space == WS_SP_SHARED;
+    return (h == WS_H_ld_x || h == WS_H_st_x) && (x >> WS_X_VEC_SHIFT & 7) == 1 &&
+           (a->bytes == 1 || a->bytes == 2 || a->bytes == 4 || a->bytes == 8) &&
+           !(x & (WS_X_ACQUIRE | WS_X_RELEASE | WS_X_SC)) &&
+           (x & WS_X_A32 ? a->shared : space == WS_SP_GLOBAL);
+}
+
 static bool is_access(struct mem_op *a, uint16_t h)
 {
     switch (h) {
@@ -57,7 +74,7 @@ static bool is_access(struct mem_op *a, uint16_t h)
         X(64)
 #undef X
     default:
-        return false;
+        return is_general_access(a, h);
     }
 }
 
@@ -71,9 +88,9 @@ static bool group_fits(const struct mem_op *a, unsigned from, unsigned n, int64_
 
 static unsigned find_group(const struct mem_op *a)
 {
-    for (unsigned n = LANES; n >= 4; n /= 2) {
+    for (unsigned n = a->lanes; n >= 4; n /= 2) {
         bool fits = true;
-        for (unsigned from = 0; from < LANES; from += n)
+        for (unsigned from = 0; from < a->lanes; from += n)
             fits &= group_fits(a, from, n, a->bytes) || (!a->store && group_fits(a, from, n, 0));
         if (fits)
             return n;
@@ -86,7 +103,7 @@ static void set_shape(struct mem_op *a, const int64_t *apart)
     memcpy(a->apart, apart, sizeof(a->apart));
     a->low = a->high = 0;
     bool even = true;
-    for (unsigned i = 0; i < LANES; i++) {
+    for (unsigned i = 0; i < a->lanes; i++) {
         a->low = WS_MIN(a->low, apart[i]);
         a->high = WS_MAX(a->high, apart[i]);
         even &= apart[i] % a->bytes == 0;
@@ -120,7 +137,7 @@ static llvm_value load(struct mem_op *a, llvm_value host)
 {
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value part[LANES];
-    unsigned n = LANES / a->group;
+    unsigned n = a->lanes / a->group;
     assert(n > 0);
     for (unsigned k = 0; k < n; k++) {
         unsigned from = k * a->group;
@@ -130,13 +147,20 @@ static llvm_value load(struct mem_op *a, llvm_value host)
         else
             part[k] = ws_jit_splat(a->e, ws_jit_load(a->e, t, at, a->bytes), a->group);
     }
-    return concatenate(a, part, n, a->group);
+    llvm_value all = concatenate(a, part, n, a->group);
+    int64_t lanes[LANES]; /* of the others it does not matter what they get */
+    for (unsigned i = 0; i < LANES; i++)
+        lanes[i] = i % a->lanes;
+    return a->lanes == LANES
+               ? all
+               : L.BuildShuffleVector(a->b, all, all,
+                                      ws_jit_constants(a->e, a->e->i32, lanes, LANES), "");
 }
 
 static void store(struct mem_op *a, llvm_value host)
 {
     llvm_value v = ws_jit_vector(a->e, a->data);
-    for (unsigned from = 0; from < LANES; from += a->group) {
+    for (unsigned from = 0; from < a->lanes; from += a->group) {
         int64_t lanes[LANES];
         for (unsigned i = 0; i < a->group; i++)
             lanes[i] = from + i;
@@ -150,6 +174,10 @@ static void store(struct mem_op *a, llvm_value host)
 
 static void perform(struct mem_op *a, llvm_value host)
 {
+    if (!a->store && a->u->x & WS_X_STRONG) {
+        llvm_value args[] = {a->e->c, host};
+        ws_jit_call_spending(a->e, (void (*)(void))ws_jit_look, args, 2);
+    }
     if (a->store) {
         store(a, host);
     } else if (ws_jit_is_scalar(a->e, a->data)) {
@@ -175,7 +203,7 @@ static unsigned transactions(const struct mem_op *a)
     for (unsigned from = 0; from < LANES; from += group) {
         int64_t seen[LANES * 2];
         unsigned n = 0, most = 0, in_bank[32] = {0};
-        for (unsigned i = from; i < from + group; i++)
+        for (unsigned i = from; i < from + group && i < a->lanes; i++)
             for (unsigned w = 0; w < words; w++) {
                 int64_t word = a->apart[i] / 4 + w - a->low / 4;
                 unsigned at = 0;
@@ -213,7 +241,7 @@ static void count_shared(struct mem_op *a)
     ws_jit_bump(a->e, WS_JIT_SHARED_ACCESSES, i64(a, 1));
     if (!a->store)
         ws_jit_bump(a->e, WS_JIT_SHARED_LOADS, i64(a, 1));
-    if (group_fits(a, 0, LANES, a->bytes))
+    if (a->lanes == LANES && !a->general && group_fits(a, 0, LANES, a->bytes))
         ws_jit_bump(a->e, WS_JIT_SHARED_TRANSACTIONS, i64(a, (a->bytes + 3) / 4));
     else
         count_pattern(a);
@@ -225,7 +253,7 @@ static bool emit_shared(struct mem_op *a)
     if (!ws_jit_is_scalar(e, a->address))
         return false;
     set_shape(a, e->p->rows[a->address].apart);
-    if (!a->group || (a->bytes < 4 && a->group < LANES))
+    if (!a->group || (a->bytes < 4 && a->group < a->lanes))
         return false;
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     llvm_value first = L.BuildAdd(a->b, ws_jit_scalar(e, a->address),
@@ -255,12 +283,21 @@ static bool is_gapless(const struct mem_op *a)
 {
     for (int64_t at = 0; at < a->high; at += a->bytes) {
         bool touched = false;
-        for (unsigned i = 0; i < LANES; i++)
+        for (unsigned i = 0; i < a->lanes; i++)
             touched |= a->apart[i] == at;
         if (!touched)
             return false;
     }
     return true;
+}
+
+/* Whether the line of the address is of the sample that is recorded. */
+static llvm_value is_recorded(struct mem_op *a, llvm_value address)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_value line = L.BuildTrunc(a->b, L.BuildLShr(a->b, address, i64(a, 7), ""), e->i32, "");
+    line = L.BuildMul(a->b, line, ws_jit_int(e, e->i32, 0x9e3779b1u), "");
+    return L.BuildICmp(a->b, LLVM_ULT, line, ws_jit_field(e, e->i32, CTX(record_below)), "");
 }
 
 /* Records the lines of the sample that the access touches. */
@@ -270,15 +307,7 @@ static void note(struct mem_op *a, llvm_value first, llvm_value last)
     llvm_value below = ws_jit_field(e, e->i32, CTX(record_below));
     llvm_value any = L.BuildICmp(a->b, LLVM_NE, below, ws_jit_int(e, e->i32, 0), "");
     if (a->high < 128) { /* two lines at most: look before the call */
-        llvm_value ends[] = {first, last}, hit = NULL;
-        for (int k = 0; k < 2; k++) {
-            llvm_value line = L.BuildLShr(a->b, ends[k], i64(a, 7), "");
-            line = L.BuildMul(a->b, L.BuildTrunc(a->b, line, e->i32, ""),
-                              ws_jit_int(e, e->i32, 0x9e3779b1u), "");
-            llvm_value h = L.BuildICmp(a->b, LLVM_ULT, line, below, "");
-            hit = hit ? L.BuildOr(a->b, hit, h, "") : h;
-        }
-        any = hit;
+        any = L.BuildOr(a->b, is_recorded(a, first), is_recorded(a, last), "");
     }
     llvm_block yes = ws_jit_block(e), on = ws_jit_block(e);
     L.BuildCondBr(a->b, any, yes, on);
@@ -303,8 +332,9 @@ static void count_global(struct mem_op *a, llvm_value first)
     note(a, first, last);
 }
 
-/* Whether the access of all lanes from @first on is one that may be made; *ret_host: where. */
-static llvm_value check_map(struct mem_op *a, llvm_value first, llvm_value *ret_host)
+/* Whether an access of so many bytes from @first on is one that may be made; *ret_host: where. */
+static llvm_value check_map(struct mem_op *a, llvm_value first, uint64_t extent,
+                            llvm_value *ret_host)
 {
     struct ws_jit_emit *e = a->e;
     size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
@@ -313,7 +343,7 @@ static llvm_value check_map(struct mem_op *a, llvm_value first, llvm_value *ret_
     llvm_value bytes = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
     llvm_value room = L.BuildSub(a->b, bytes, off, "");
     llvm_value ok = L.BuildICmp(a->b, LLVM_ULT, off, bytes, "");
-    llvm_value fits = L.BuildICmp(a->b, LLVM_UGE, room, i64(a, (uint64_t)a->high + a->bytes), "");
+    llvm_value fits = L.BuildICmp(a->b, LLVM_UGE, room, i64(a, extent), "");
     llvm_value odd = L.BuildAnd(a->b, first, i64(a, a->bytes - 1), "");
     ok = L.BuildAnd(a->b, ok, fits, "");
     ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, odd, i64(a, 0), ""), "");
@@ -326,6 +356,45 @@ static llvm_value check_map(struct mem_op *a, llvm_value first, llvm_value *ret_
     llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
     *ret_host = L.BuildAdd(a->b, host, off, "");
     return ok;
+}
+
+/* A load in which the lanes of each half of the warp may have the same address, as in blocks that
+ * are 16 threads wide, where each row of threads reads one place. */
+static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e);
+    llvm_value v, all, ok, half[2], host[2], lane[2];
+    llvm_type t = ws_jit_int_type(e, a->bytes);
+    int64_t of[LANES];
+    for (int i = 0; i < LANES; i++)
+        of[i] = i / 16 * 16;
+    ws_jit_begin(e, at);
+    v = ws_jit_vector(e, a->address);
+    all = L.BuildShuffleVector(a->b, v, v, ws_jit_constants(e, e->i32, of, LANES), "");
+    ok = L.BuildBitCast(a->b, L.BuildICmp(a->b, LLVM_EQ, v, all, ""), e->i32, "");
+    ok = L.BuildICmp(a->b, LLVM_EQ, ok, ws_jit_int(e, e->i32, UINT32_MAX), "");
+    for (unsigned k = 0; k < 2; k++) {
+        half[k] = L.BuildExtractElement(a->b, v, ws_jit_int(e, e->i32, 16 * k), "");
+        half[k] = L.BuildAdd(a->b, half[k], i64(a, (uint64_t)a->u->imm), "");
+        ok = L.BuildAnd(a->b, ok, check_map(a, half[k], a->bytes, &host[k]), "");
+        if (!(a->u->x & WS_X_NOCOUNT))
+            ok = L.BuildAnd(a->b, ok, L.BuildNot(a->b, is_recorded(a, half[k]), ""), "");
+    }
+    L.BuildCondBr(a->b, ok, fast, other);
+    slow(a, other, join);
+    ws_jit_begin(e, fast);
+    if (!(a->u->x & WS_X_NOCOUNT)) {
+        llvm_value apart = L.BuildXor(a->b, half[0], half[1], "");
+        llvm_value two = L.BuildICmp(a->b, LLVM_UGT, apart, i64(a, 31), "");
+        ws_jit_bump(e, WS_JIT_GLOBAL_LOADS, i64(a, 1));
+        ws_jit_bump(e, WS_JIT_LOAD_SECTORS,
+                    L.BuildAdd(a->b, L.BuildZExt(a->b, two, e->i64, ""), i64(a, 1), ""));
+    }
+    for (unsigned k = 0; k < 2; k++)
+        lane[k] = ws_jit_splat(e, ws_jit_load(e, t, host[k], a->bytes), 16);
+    ws_jit_set(e, a->data, concatenate(a, lane, 2, 16));
+    L.BuildBr(a->b, join);
 }
 
 static bool emit_global(struct mem_op *a)
@@ -345,16 +414,21 @@ static bool emit_global(struct mem_op *a)
         llvm_value want = L.BuildAdd(a->b, ws_jit_splat(e, first, LANES),
                                      ws_jit_constants(e, e->i64, a->apart, LANES), "");
         llvm_value same = L.BuildICmp(a->b, LLVM_EQ, v, want, "");
-        together = L.BuildICmp(a->b, LLVM_EQ, L.BuildBitCast(a->b, same, e->i32, ""),
-                               ws_jit_int(e, e->i32, ~UINT64_C(0)), "");
+        same = L.BuildBitCast(a->b, same, e->i32, "");
+        if (a->lanes < LANES)
+            same = L.BuildAnd(a->b, same, ws_jit_int(e, e->i32, e->p->full), "");
+        together = L.BuildICmp(a->b, LLVM_EQ, same, ws_jit_int(e, e->i32, e->p->full), "");
     }
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     llvm_value host;
     first = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->u->imm), "");
-    llvm_value ok = check_map(a, first, &host);
+    llvm_value ok = check_map(a, first, (uint64_t)a->high + a->bytes, &host);
     ok = together ? L.BuildAnd(a->b, ok, together, "") : ok;
     L.BuildCondBr(a->b, ok, fast, other);
-    slow(a, other, join);
+    if (together && !a->store && a->lanes == LANES && !a->general)
+        emit_halves(a, other, join);
+    else
+        slow(a, other, join);
     ws_jit_begin(e, fast);
     count_global(a, first);
     perform(a, host);
@@ -377,7 +451,7 @@ static void emit_parameter(struct mem_op *a)
 
 bool ws_jit_emit_memory(struct ws_jit_emit *e)
 {
-    struct mem_op a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k]};
+    struct mem_op a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k], .lanes = e->p->lanes};
     uint16_t h = e->p->ops[e->k].h;
     if (h == WS_H_ld_p) {
         emit_parameter(&a);

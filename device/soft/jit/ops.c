@@ -234,6 +234,12 @@ static llvm_value integer(struct op *o)
         llvm_value args[] = {o->a, ws_jit_int(o->e, o->e->i1, 0)};
         return L.BuildSub(b, k(o, 4, 31), intrinsic(o, "ctlz", "i32", wide(o, 4), args, 2, 1), "");
     }
+    case WS_H_bfind_amt_u32: { /* clz; of 0: all ones */
+        llvm_value args[] = {o->a, ws_jit_int(o->e, o->e->i1, 0)};
+        llvm_value zero = L.BuildICmp(b, LLVM_EQ, o->a, k(o, 4, 0), "");
+        return pick(o, zero, k(o, 4, UINT32_MAX),
+                    intrinsic(o, "ctlz", "i32", wide(o, 4), args, 2, 1));
+    }
     default:
         return NULL;
     }

@@ -380,6 +380,25 @@ static int find_flow(struct ws_jit_plan *p)
 }
 
 /* ---- the whole ---- */
+/* Operands of many instructions must be registers, so constants are moved to them. */
+static void find_copies(struct ws_jit_plan *p, uint8_t *n_writes)
+{
+    for (uint32_t k = 0; k < p->img->n_uops; k++)
+        for (uint32_t n = 0; n < p->ops[k].n_touches; n++)
+            if (p->ops[k].touch[n].write && n_writes[p->ops[k].touch[n].row] < 2)
+                n_writes[p->ops[k].touch[n].row]++;
+    for (uint32_t k = 0; k < p->img->n_uops; k++) {
+        const struct ws_uop *u = &p->img->uops[k];
+        uint16_t h = p->ops[k].h;
+        if ((h != WS_H_mov_16 && h != WS_H_mov_32 && h != WS_H_mov_64) || !ws_jit_unguarded(p, u))
+            continue;
+        struct ws_jit_row *to = &p->rows[ws_jit_row_of(p, (uint32_t)u->d)];
+        const struct ws_fill *f = p->rows[ws_jit_row_of(p, (uint32_t)u->a)].fill;
+        if (f && f->kind == WS_FILL_CONST && n_writes[to - p->rows] == 1)
+            to->copied = f;
+    }
+}
+
 static int describe_all(struct ws_jit_plan *p, const struct ws_code *code)
 {
     const struct ws_exec_image *img = p->img;
@@ -415,10 +434,17 @@ static bool is_costly(struct ws_jit_plan *p)
     return true;
 }
 
+uint32_t ws_jit_lanes_of(const uint32_t block[3])
+{
+    uint32_t n = block[0] * block[1] * block[2];
+    return n == 4 || n == 8 || n == 16 ? n : 32;
+}
+
 int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
                      const struct ws_exec_image *img, const uint32_t block[3])
 {
-    *p = (struct ws_jit_plan){.img = img, .m = code->m};
+    *p = (struct ws_jit_plan){.img = img, .m = code->m, .lanes = ws_jit_lanes_of(block)};
+    p->full = UINT32_MAX >> (32 - p->lanes);
     memcpy(p->block, block, sizeof(p->block));
     snprintf(p->why, sizeof(p->why), "too large");
     if (img->n_uops > WS_JIT_MAX_UOPS || img->recursive || img->sp_off)
@@ -429,6 +455,11 @@ int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
     if (!p->rows || !p->row_at || !p->ops)
         return ws_raise(-ENOMEM);
     int r = describe_all(p, code);
+    uint8_t *n_writes = ws_arena_array(&p->arena, p->n_rows + (size_t)1, sizeof(*n_writes));
+    if (!n_writes)
+        return ws_raise(-ENOMEM);
+    if (r == 0)
+        find_copies(p, n_writes);
     if (r == 0)
         r = find_flow(p);
     if (r == 0 && is_costly(p))

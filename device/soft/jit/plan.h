@@ -3,7 +3,7 @@
  * each micro-op reads and writes, which rows are live where, and which have a known shape.
  *
  * A row has a shape if lane i always holds the value of lane 0 plus a constant of lane i, while all
- * 32 lanes of the warp run together. Constants of zero make a uniform row. Such a row is computed
+ * lanes of the warp run together. Constants of zero make a uniform row. Such a row is computed
  * once and not for each lane. Private to the compiler. */
 #ifndef WS_DEVICE_SOFT_JIT_PLAN_H
 #define WS_DEVICE_SOFT_JIT_PLAN_H
@@ -21,11 +21,12 @@ enum ws_jit_shape { WS_SHAPE_NONE /* no value seen yet */, WS_SHAPE_KNOWN, WS_SH
 
 struct ws_jit_row {
     uint32_t off;
-    uint8_t width;              /* bytes of a lane; 0: a predicate word */
-    uint8_t shape;              /* enum ws_jit_shape */
-    bool written;               /* by a micro-op */
-    const struct ws_fill *fill; /* NULL: it is a register */
-    int64_t apart[32];          /* of a known shape: distance of lane i from lane 0 */
+    uint8_t width;                /* bytes of a lane; 0: a predicate word */
+    uint8_t shape;                /* enum ws_jit_shape */
+    bool written;                 /* by a micro-op */
+    const struct ws_fill *fill;   /* NULL: it is a register */
+    const struct ws_fill *copied; /* a constant of which it is a copy, and never anything else */
+    int64_t apart[32];            /* of a known shape: distance of lane i from lane 0 */
 };
 
 /* One row that a micro-op reads or writes. */
@@ -45,6 +46,7 @@ struct ws_jit_plan {
     const struct ws_exec_image *img;
     const struct ws_ptx_module *m;
     uint32_t block[3];
+    uint32_t lanes, full;    /* of a whole warp: how many, and their mask */
     struct ws_jit_row *rows; /* [n_rows] */
     uint32_t n_rows, n_words;
     uint32_t *row_at;      /* by offset / 64: row + 1; 0: none */
@@ -56,6 +58,8 @@ struct ws_jit_plan {
     char why[96]; /* why the image is not taken */
 };
 
+/* Lanes of a warp that is whole, in blocks of this shape: fewer than 32 where a block has fewer. */
+uint32_t ws_jit_lanes_of(const uint32_t block[3]);
 /* Return: 0; 1: the image is not taken (why); -ENOMEM. ws_jit_plan_deinit() in any case. */
 WS_MUST_CHECK int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
                                    const struct ws_exec_image *img, const uint32_t block[3]);
@@ -76,7 +80,7 @@ static inline bool ws_jit_unguarded(const struct ws_jit_plan *p, const struct ws
 }
 /* Whether the core may be left at micro-op @k and entered there again, or behind it. */
 bool ws_jit_waits(const struct ws_jit_plan *p, uint32_t k);
-/* The constant that a row holds. Return: false: it holds none. */
+/* The constant that a row holds wherever it holds anything. Return: false: there is none. */
 bool ws_jit_const(const struct ws_jit_plan *p, uint32_t row, uint64_t *ret);
 
 static inline bool ws_jit_has(const uint64_t *set, uint32_t k)

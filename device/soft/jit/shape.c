@@ -18,7 +18,8 @@ bool ws_jit_uniform(const struct ws_jit_row *r)
 
 bool ws_jit_const(const struct ws_jit_plan *p, uint32_t row, uint64_t *ret)
 {
-    const struct ws_fill *f = p->rows[row].fill;
+    const struct ws_jit_row *r = &p->rows[row];
+    const struct ws_fill *f = r->fill ? r->fill : r->copied;
     if (!f || f->kind != WS_FILL_CONST)
         return false;
     *ret = f->value;
@@ -201,6 +202,14 @@ bool ws_jit_may_wrap(const struct ws_jit_plan *p, uint32_t k, uint32_t *ret_row,
     return !ws_jit_uniform(&p->rows[*ret_row]);
 }
 
+bool ws_jit_is_even_vote(const struct ws_jit_plan *p, uint32_t k)
+{
+    const struct ws_uop *u = &p->img->uops[k];
+    uint64_t names;
+    return p->ops[k].h == WS_H_vote && ws_jit_unguarded(p, u) &&
+           (!u->e || ws_jit_const(p, ws_jit_row_of(p, (uint32_t)u->e), &names));
+}
+
 /* Whether the handler's result for a lane follows from that lane's operands alone. */
 static bool is_pure(const struct ws_jit_plan *p, uint32_t k)
 {
@@ -257,7 +266,8 @@ static bool see(struct ws_jit_plan *p, uint32_t k)
     if (!sources_seen(p, op))
         return false;
     bool even = ws_jit_unguarded(p, u) || ws_jit_uniform(&p->rows[ws_jit_row_of(p, u->guard)]);
-    bool known = even && ((is_pure(p, k) && sources_uniform(p, op)) || linear(p, u, op->h, apart));
+    bool known = even && ((is_pure(p, k) && sources_uniform(p, op)) || ws_jit_is_even_vote(p, k) ||
+                          linear(p, u, op->h, apart));
     for (uint32_t n = 0; n < op->n_touches; n++) {
         if (!op->touch[n].write)
             continue;

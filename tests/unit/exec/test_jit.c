@@ -176,6 +176,95 @@ static void test_warp_operations(void **state)
     compare(body, ROW(2, 96), 0);
 }
 
+/* Which lane asks which is known, or not; all and some lanes; votes in each way. */
+static void test_shuffles_and_votes(void **state)
+{
+    static const char shuffles[] =
+        "shfl.sync.up.b32 %r5|%p0, %r4, 5, 0, -1; shfl.sync.down.b32 %r6|%p1, %r4, 3, 0x181f, -1;\n"
+        "shfl.sync.bfly.b32 %r7|%p2, %r5, 9, 0x081f, -1; shfl.sync.idx.b32 %r8|%p3, %r6, 7, "
+        "0x1007, "
+        "-1;\n"
+        "mov.u32 %r20, 2; mov.u32 %r21, 0x1c1f; mov.u32 %r22, -1; mov.u32 %r23, 1;\n"
+        "shfl.sync.idx.b32 %r9, %r4, %r6, 31, -1; bar.warp.sync %r22;\n"
+        "shfl.sync.down.b32 %r9, %r9, %r20, %r21, %r22; setp.lt.u32 %p4, %r1, 7;\n"
+        "@%p4 mov.u32 %r23, 3; shfl.sync.up.b32 %r9, %r9, %r23, 0, %r22;\n"
+        "selp.b32 %r10, 1, 2, %p0; @%p1 add.u32 %r10, %r10, 4; @%p2 add.u32 %r10, %r10, 8;\n"
+        "@!%p3 add.u32 %r10, %r10, 16; xor.b32 %r5, %r5, %r7; xor.b32 %r8, %r8, %r9;\n"
+        "st.global.u32 [%x2], %r5; st.global.u32 [%x2+8192], %r8; st.global.u32 [%x2+16384], "
+        "%r10;\n";
+    static const char votes[] =
+        "mul.lo.u32 %r5, %r4, 0x9e3779b1; setp.gt.s32 %p0, %r5, 0; setp.ge.u32 %p1, %r5, %r0;\n"
+        "vote.sync.ballot.b32 %r6, %p0, -1; vote.sync.any.pred %p2, !%p1, -1;\n"
+        "vote.sync.all.pred %p3, %p1, -1; vote.sync.uni.pred %p4, %p1, -1;\n"
+        "vote.sync.ballot.b32 %r7, %p1, 0xff; popc.b32 %r8, %r6; mov.u32 %r9, 0;\n"
+        "@%p2 add.u32 %r9, %r9, 1; @!%p3 add.u32 %r9, %r9, 2; @%p4 bra even;\n"
+        "add.u32 %r9, %r9, 4;\neven: mad.lo.u32 %r9, %r8, 8, %r9; @!%p4 xor.b32 %r9, %r9, %r7;\n"
+        "setp.lt.u32 %p5, %r1, 5; @%p5 bra out; vote.sync.ballot.b32 %r10, %p0, 0xffffffe0;\n"
+        "add.u32 %r9, %r9, %r10;\nout: st.global.u32 [%x2], %r9; st.global.u32 [%x2+8192], %r6;\n";
+    static const uint32_t threads[] = {8, 16, 24, 72};
+    (void)state;
+    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+        compare(shuffles, ROW(3, threads[k]), 0);
+        compare(votes, ROW(3, threads[k]), 0);
+        compare(votes, ROW(3, threads[k]), 0x80000000u);
+    }
+}
+
+/* Blocks that are less than a warp, in which the lanes that exist are all of a whole one. */
+static void test_small_blocks(void **state)
+{
+    static const char body[] =
+        "shl.b32 %r5, %r1, 2; mov.u32 %r6, sh; add.u32 %r7, %r6, %r5; add.u32 %r8, %r2, -1;\n"
+        "sub.u32 %r9, %r8, %r1; shl.b32 %r9, %r9, 2; add.u32 %r9, %r9, %r6; mov.u32 %r11, 0;\n"
+        "again: ld.global.u32 %r10, [%x2]; st.volatile.shared.u32 [%r7], %r10; bar.sync 0;\n"
+        "ld.volatile.shared.u32 %r12, [%r9]; bar.sync 0; add.u32 %r12, %r12, %r11;\n"
+        "setp.gt.u32 %p0, %r11, 2; @!%p0 add.u32 %r12, %r12, 100; selp.b32 %r13, 5, 6, %p0;\n"
+        "add.u32 %r12, %r12, %r13; st.global.u32 [%x2], %r12; add.u32 %r11, %r11, 1;\n"
+        "setp.lt.u32 %p1, %r11, %r0; @%p1 bra again;\n"
+        "setp.lt.u32 %p2, %r1, 3; @%p2 st.global.u32 [%x2+8192], %r12;\n";
+    static const char beyond[] = "add.s64 %x2, %x2, 65504; st.global.u32 [%x2], %r4;\n";
+    static const uint32_t threads[] = {1, 4, 8, 16, 20};
+    (void)state;
+    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+        compare(body, ROW(6, threads[k]), 7);
+        compare(beyond, ROW(6, threads[k]), 0);
+    }
+}
+
+/* Each row of 16 threads reads one place, which the code finds when it runs; then one that is not
+ * there, for the second row only. */
+static void test_rows_of_threads(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r5, %tid.y; mul.lo.u32 %r6, %r5, %r0; mul.wide.u32 %x3, %r6, 4;\n"
+        "add.s64 %x4, %x0, %x3; ld.global.u32 %r7, [%x4+4]; ld.global.f64 %fd0, [%x4+8];\n"
+        "mov.b64 {%r8, %r9}, %fd0; add.u32 %r7, %r7, %r8; xor.b32 %r7, %r7, %r9;\n"
+        "mad.lo.u32 %r10, %r5, 16, %r1; mul.wide.u32 %x5, %r10, 4; add.s64 %x5, %x0, %x5;\n"
+        "st.global.u32 [%x5+32768], %r7;\n";
+    static const char with_double[] = ".reg .f64 %fd<2>;\n";
+    const struct launch tile = {.grid = {2, 1, 1}, .block = {16, 4, 1}};
+    char all[2048];
+    (void)state;
+    snprintf(all, sizeof(all), "%s%s", with_double, body);
+    compare(all, &tile, 0);
+    compare(all, &tile, 2);
+    compare(all, &tile, 6);
+    compare(all, &tile, 1000);
+    compare(all, &tile, 16383); /* the second row's 64-bit value is misaligned */
+    compare(all, &tile, 1 << 20);
+}
+
+/* More warp instructions than the counts have bits for, if these were not written in between. */
+static void test_turns(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r5, 0; mov.u32 %r6, %r4;\nagain:\n"
+        "mad.lo.u32 %r6, %r6, 1664525, 1013904223; add.u32 %r5, %r5, 1;\n"
+        "setp.lt.u32 %p0, %r5, %r0; @%p0 bra again;\nst.global.u32 [%x2], %r6;\n";
+    (void)state;
+    compare(body, ROW(2, 256), 200000);
+}
+
 static void test_faults(void **state)
 {
     static const char beyond[] = "add.s64 %x2, %x2, 65336; st.global.u32 [%x2], %r4;\n";
@@ -417,6 +506,10 @@ int main(void)
         cmocka_unit_test(test_diverged_lanes),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
+        cmocka_unit_test(test_shuffles_and_votes),
+        cmocka_unit_test(test_small_blocks),
+        cmocka_unit_test(test_rows_of_threads),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_no_page_is_writable_and_executable),
         cmocka_unit_test(test_compiles_where_memory_must_not_become_executable),

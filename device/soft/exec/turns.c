@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/exec/turns.c - which lanes of which warp run next.
+ *
+ * The warps of a block take turns of TURN warp instructions, in rounds. In its turn a warp runs one
+ * split after another. Whoever runs the core (block.c, or compiled code, which goes from one split
+ * and one warp to the next without being left) asks here what comes next, so that the order is the
+ * same for both. A block in which no warp can run, and not all have ended, is deadlocked: that is a
+ * fault.
+ *
+ * A warp is a set of splits. A split is the lanes that stand at the same micro-op. One split runs
+ * at a time in the vector core, and the others wait. The split that is deepest in calls runs
+ * first, and among those the one at the lowest micro-op, because blocks are laid out so that lanes
+ * that are behind then catch up (../decode/flow.c). A running split stops where another one stands
+ * (ctx.limit), and splits at the same place become one. This order only matters for speed.
+ * Progress does not depend on it: a split that has run long, or that does again and again what
+ * waiting loops do, lets the split that waited longest run for a while. So a loop that waits for
+ * another lane of the warp ends (forward progress of sm_70 and later).
+ * Invariants: the masks of a warp's splits are disjoint and, with the running one, make up its
+ * live lanes; all lanes of a split have the same call depth; each lane has its own return
+ * addresses (ws_warp.rets). */
+#include "device/soft/exec/priv.h"
+
+enum {
+    /* Warp instructions of a turn. They are few, because hardware runs the warps of a block at
+     * about the same pace, and programs with a barrier too few rely on it. */
+    TURN = 64,
+    ROTATE = 1 << 15, /* instructions after which the split that waited longest gets a turn */
+    /* Instructions of that turn. Calls and branches don't end it, so that a lane that holds a lock
+     * gets to free it. */
+    FAVOUR = 1 << 10,
+};
+
+/* No warp can run and not all have ended. */
+static void deadlock(struct ws_blockrun *b)
+{
+    for (uint32_t k = 0; k < b->n_warps; k++) {
+        struct ws_warp *w = &b->warps[k];
+        if (w->n_splits == 0)
+            continue;
+        b->ctx.w = w;
+        ws_exec_fault(&b->ctx, w->splits[0].u, WS_DEV_E_LAUNCH_FAILURE,
+                      (unsigned)__builtin_ctz(w->splits[0].mask), 0,
+                      "deadlock: waits for threads that wait elsewhere");
+        return;
+    }
+}
+
+/* What the warps of a block wait for is in another one. */
+static enum ws_step let_others_run(struct ws_blockrun *b)
+{
+    for (uint32_t k = 0; k < b->n_warps; k++)
+        b->warps[k].waits = false;
+    return WS_STEP_MORE;
+}
+
+/* ---- splits ---- */
+/* Two splits at the same place are one. */
+static void merge(struct ws_warp *w)
+{
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        struct ws_split *s = &w->splits[k];
+        for (uint32_t n = k + 1; n < w->n_splits && s->state == WS_SPLIT_RUN;) {
+            struct ws_split *t = &w->splits[n];
+            if (t->state != WS_SPLIT_RUN || t->u != s->u || t->depth != s->depth) {
+                n++;
+                continue;
+            }
+            if (!t->enter) /* counted already; let it be counted once */
+                s->enter = NULL;
+            s->mask |= t->mask;
+            s->spent = WS_MIN(s->spent, t->spent);
+            s->favour = WS_MIN(s->favour, t->favour);
+            s->granted &= t->granted;
+            *t = w->splits[--w->n_splits];
+        }
+    }
+}
+
+/* Waiting for lanes that can't come (they wait for these in another place): all go on with whom
+ * they have. */
+static bool grant(struct ws_warp *w)
+{
+    uint32_t here = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < w->n_splits; k++)
+        if (w->splits[k].state == WS_SPLIT_WARPSYNC)
+            here |= w->splits[k].mask;
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        struct ws_split *s = &w->splits[k];
+        if (s->state != WS_SPLIT_WARPSYNC)
+            continue;
+        const uint32_t *masks = (const uint32_t *)(const void *)(w->regs + s->u->e);
+        uint32_t want = 0;
+        for (uint32_t m = s->mask; m; m &= m - 1)
+            want |= masks[__builtin_ctz(m)];
+        if (want & w->live & ~here)
+            continue;
+        s->state = WS_SPLIT_RUN;
+        s->granted = true;
+        any = true;
+    }
+    return any;
+}
+
+/* One of several splits, taken out of the warp to run next. Return: false: none can. */
+static bool pick_of_several(struct ws_warp *w, struct ws_split *ret,
+                            const struct ws_uop **ret_limit)
+{
+    merge(w);
+    uint32_t best = UINT32_MAX, oldest = UINT32_MAX, favoured = UINT32_MAX, n = 0;
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        const struct ws_split *s = &w->splits[k], *t = best == UINT32_MAX ? NULL : &w->splits[best];
+        if (s->state != WS_SPLIT_RUN)
+            continue;
+        n++;
+        if (s->favour > 0)
+            favoured = k;
+        if (!t || s->depth > t->depth || (s->depth == t->depth && s->u < t->u))
+            best = k;
+        if (oldest == UINT32_MAX || (int32_t)(s->last_run - w->splits[oldest].last_run) < 0)
+            oldest = k;
+    }
+    if (n == 0)
+        return grant(w) && pick_of_several(w, ret, ret_limit);
+    if (favoured != UINT32_MAX) {
+        best = favoured;
+    } else if (n > 1 && w->splits[best].spent >= ROTATE) {
+        w->splits[best].spent = 0;
+        if (oldest == best) /* it ran last, so another one is older, unless stamps are equal */
+            for (uint32_t k = 0; k < w->n_splits; k++)
+                if (k != best && w->splits[k].state == WS_SPLIT_RUN)
+                    oldest = k;
+        best = oldest;
+        w->splits[best].favour = FAVOUR;
+    }
+    *ret = w->splits[best];
+    w->splits[best] = w->splits[--w->n_splits];
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        const struct ws_split *s = &w->splits[k];
+        if (s->state == WS_SPLIT_RUN && s->depth == ret->depth && s->u > ret->u &&
+            s->u < *ret_limit)
+            *ret_limit = s->u;
+    }
+    return true;
+}
+
+/* Waits for its lanes, or takes up those that wait at the same place and tries again. */
+static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
+{
+    bool met = false;
+    for (uint32_t k = 0; k < w->n_splits;) {
+        struct ws_split *t = &w->splits[k];
+        if (t->state != WS_SPLIT_WARPSYNC || t->u != s->u || t->depth != s->depth) {
+            k++;
+            continue;
+        }
+        s->mask |= t->mask;
+        met = true;
+        *t = w->splits[--w->n_splits];
+    }
+    s->state = met ? WS_SPLIT_RUN : WS_SPLIT_WARPSYNC;
+    w->splits[w->n_splits++] = *s;
+}
+
+/* After a turn. A waiting loop may be longer than a turn, so that its looks are counted over
+ * several turns; a turn without any ends that. */
+static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
+{
+    bool looked = c->spin != w->spin;
+    w->waits = c->penalty || (w->waits && looked);
+    w->spin = c->penalty || !looked ? 0 : c->spin;
+}
+
+/* ---- turns ---- */
+/* Takes the next split out of the warp whose turn it is. Return: false: its turn is over. */
+static inline bool begin_split(struct ws_blockrun *b)
+{
+    static const struct ws_uop *const no_limit = (const struct ws_uop *)UINTPTR_MAX;
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    const struct ws_split *s = &w->splits[0];
+    if (c->budget <= 0 || !w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
+        return false;
+    c->limit = no_limit;
+    if (w->n_splits == 1 && s->state == WS_SPLIT_RUN) {
+        w->n_splits = 0; /* what it was is there still */
+    } else {
+        if (!pick_of_several(w, &r->picked, &c->limit))
+            return false;
+        s = &r->picked;
+    }
+    r->before = c->budget;
+    r->spent = s->spent;
+    r->favour = s->favour;
+    r->turn = WS_TURN_RAN;
+    c->active = s->mask;
+    c->depth = s->depth;
+    c->granted = s->granted;
+    c->u = s->u;
+    c->enter = s->enter;
+    w->stamp++;
+    return true;
+}
+
+/* The split that ran, as it stands now. */
+static struct ws_split left_split(const struct ws_blockrun *b)
+{
+    const struct ws_core_ctx *c = &b->ctx;
+    const struct ws_round *r = &b->round;
+    int64_t ran = r->before - c->budget; /* with the penalty, if it spins */
+    return (struct ws_split){.u = c->u,
+                             .enter = c->enter,
+                             .mask = c->active,
+                             .depth = c->depth,
+                             .last_run = c->w->stamp,
+                             .spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE),
+                             .favour = r->favour > ran ? r->favour - (int32_t)ran : 0};
+}
+
+/* The core was left. Return: false: the warp's turn is over. */
+static inline bool end_split(struct ws_blockrun *b)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    struct ws_split s;
+    switch (c->stop) {
+    case WS_STOP_EXIT:
+        return true;
+    case WS_STOP_RESCHED:
+        w->splits[w->n_splits++] = left_split(b);
+        return true;
+    case WS_STOP_BAR:
+        s = left_split(b);
+        if (ws_exec_bar_arrive(b, &s))
+            return true;
+        break;
+    case WS_STOP_WARPSYNC:
+        s = left_split(b);
+        warpsync_arrive(w, &s);
+        return true;
+    case WS_STOP_YIELD:
+        s = left_split(b);
+        s.spent = ROTATE;
+        s.favour = 0;
+        w->splits[w->n_splits++] = s;
+        r->turn = WS_TURN_WAITS;
+        return false;
+    case WS_STOP_FAULT:
+        break;
+    }
+    r->turn = WS_TURN_FAULT;
+    return false;
+}
+
+static bool is_stopped(const struct ws_blockrun *b)
+{
+    return atomic_load_explicit(&b->g->stop, memory_order_relaxed) ||
+           (b->part && atomic_load_explicit(&b->part->stop, memory_order_relaxed));
+}
+
+/* Return: false: the step is over. */
+static bool end_step(struct ws_blockrun *b, enum ws_step how)
+{
+    b->round.over = true;
+    b->round.step = how;
+    return false;
+}
+
+static void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    c->w = w;
+    c->regs = w->regs;
+    c->local = b->local + (uint64_t)w->index * 32 * b->local_bytes;
+    c->budget = b->quantum_start = WS_MIN(r->left, TURN);
+    c->penalty = 0;
+    c->spin = w->spin;
+    r->turn = WS_TURN_NONE;
+    r->has_turn = true;
+}
+
+/* Return: false: the step is over. */
+static bool end_turn(struct ws_blockrun *b)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    int64_t n = r->turn == WS_TURN_FAULT ? 0 : b->quantum_start - c->budget - c->penalty;
+    r->has_turn = false;
+    if (r->turn != WS_TURN_FAULT)
+        note_turn(w, c);
+    if (r->turn == WS_TURN_RAN && w->waits)
+        r->turn = WS_TURN_WAITS;
+    b->n_insns += (uint64_t)n;
+    b->quantum_start = 0;
+    c->budget = c->penalty = 0;
+    r->left -= n;
+    if (r->turn == WS_TURN_FAULT)
+        return end_step(b, WS_STEP_STOPPED);
+    r->ran |= r->turn != WS_TURN_NONE;
+    r->all_wait &= r->turn != WS_TURN_RAN;
+    if (r->left <= 0 && b->n_done_warps < b->n_warps) {
+        b->next_warp = w->index + 1 < b->n_warps ? w->index + 1 : 0;
+        return end_step(b, WS_STEP_MORE);
+    }
+    return true;
+}
+
+/* All warps have had their turn. Return: false: the step is over. */
+static bool end_round(struct ws_blockrun *b)
+{
+    struct ws_round *r = &b->round;
+    if (b->n_done_warps == b->n_warps)
+        return end_step(b, WS_STEP_DONE);
+    if (!r->ran) {
+        deadlock(b);
+        return end_step(b, WS_STEP_STOPPED);
+    }
+    if (r->all_wait)
+        return end_step(b, let_others_run(b));
+    r->n_had = 0;
+    r->ran = false;
+    r->all_wait = true;
+    return true;
+}
+
+/* The next warp that is to have a turn has it. Return: false: the step is over. */
+static bool next_turn(struct ws_blockrun *b)
+{
+    struct ws_round *r = &b->round;
+    for (;;) {
+        while (r->n_had < b->n_warps) {
+            uint32_t at = b->next_warp + r->n_had++;
+            struct ws_warp *w = &b->warps[at < b->n_warps ? at : at - b->n_warps];
+            if (is_stopped(b))
+                return end_step(b, WS_STEP_STOPPED);
+            if (!w->live)
+                continue;
+            begin_turn(b, w);
+            return true;
+        }
+        if (!end_round(b))
+            return false;
+    }
+}
+
+void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns)
+{
+    b->round = (struct ws_round){.left = n_warp_insns, .all_wait = true};
+}
+
+bool ws_exec_next(struct ws_blockrun *b)
+{
+    struct ws_round *r = &b->round;
+    if (r->over)
+        return false;
+    if (r->has_turn && end_split(b) && begin_split(b))
+        return true;
+    do {
+        if ((r->has_turn && !end_turn(b)) || !next_turn(b))
+            return false;
+    } while (!begin_split(b));
+    return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/soft/exec/turns.h - the warps of a block, the splits of a warp, and which of them run next
+ * (turns.c). Private to the interpreter and to compiled code. */
+#ifndef WS_DEVICE_SOFT_EXEC_TURNS_H
+#define WS_DEVICE_SOFT_EXEC_TURNS_H
+
+#include "device/soft/exec/exec.h"
+
+struct ws_seg;
+struct ws_uop;
+
+enum ws_split_state { WS_SPLIT_RUN, WS_SPLIT_BAR, WS_SPLIT_WARPSYNC };
+struct ws_split {
+    const struct ws_uop *u;
+    /* Not NULL: enters this segment (u == enter->first), still to be counted. */
+    const struct ws_seg *enter;
+    uint32_t mask, depth;
+    uint8_t state, bar_id;
+    bool granted;             /* WARPSYNC: go on although not all lanes are here */
+    uint32_t last_run, spent; /* fairness between splits */
+    int32_t favour;           /* instructions for which it runs before all others */
+};
+
+struct ws_retaddr {
+    const struct ws_seg *to;
+    uint32_t frame_bytes;
+};
+
+struct ws_warp {
+    uint8_t *regs;
+    uint32_t live, index; /* lanes that exist and have not exited */
+    uint32_t exists;
+    bool shaped; /* compiled code left it, and its rows have the shapes that this code counts on */
+    /* What it did that waiting loops do, in turns one after another that each had some of it; and
+     * whether that was so often that it counts as waiting. */
+    uint32_t spin;
+    bool waits;
+    uint32_t n_splits, stamp;
+    struct ws_split splits[32];
+    struct ws_retaddr *rets; /* [depth_max][32] */
+    uint8_t *saves;          /* [depth_max][image.save_bytes] */
+};
+
+/* How a warp's turn goes. */
+enum ws_warp_turn {
+    WS_TURN_NONE, /* no lane could run */
+    WS_TURN_RAN,
+    WS_TURN_WAITS, /* ran, and waits for something */
+    WS_TURN_FAULT,
+};
+/* A step of a block, while it lasts (turns.c). */
+struct ws_round {
+    int64_t before; /* the budget when the split that runs was taken up */
+    uint32_t spent; /* spent and favour of that split then */
+    int32_t favour;
+    struct ws_split picked; /* that split, if it was one of several */
+    int64_t left;           /* warp instructions of the step */
+    uint32_t n_had;         /* warps whose turn in this round was or is */
+    bool has_turn;          /* a warp has, and it runs */
+    enum ws_warp_turn turn;
+    bool ran, all_wait; /* of the round: something ran; all that ran wait */
+    bool over;
+    enum ws_step step; /* once it is over */
+};
+
+/* A step of about so many warp instructions begins. */
+void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns);
+/* Before the first split of a step runs, and whenever the core was left: what comes next. Then the
+ * core is to be entered at ctx.u, or into segment ctx.enter. Return: false: the step is over, and
+ * has ended as round.step says. */
+bool ws_exec_next(struct ws_blockrun *b);
+
+#endif
