@@ -5,12 +5,15 @@
  * per second: 100 % means that a warp with k active lanes costs as much as a full one, so that
  * nothing but the idle lanes is lost.
  *
+ * With --pocl, the same kernels in OpenCL C are run by pocl on this thread in turns with them,
+ * where pocl is installed; it checks no address and counts nothing.
+ *
  * Which memory is touched is recorded, as it is for GPUs whose energy follows from that. With
  * --recording, each row is what this costs: the time of a kernel with it and without, in turns, the
  * shortest of each. What else is counted cannot be left out.
  *
- * Usage: bench_interp [--json | --recording] [seconds of each [name]]. Each row first runs for
- * WS_BENCH_WARM seconds, 0 unless it is set, which are not measured. */
+ * Usage: bench_interp [--json | --recording | --pocl] [seconds of each [name]]. Each row first runs
+ * for WS_BENCH_WARM seconds, 0 unless it is set, which are not measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 
 #include "base/texture.h"
 #include "bench/bench_interp_c.h"
+#include "bench/bench_interp_cl.h"
 #include "device/soft/exec/exec.h"
 #include "device/soft/exec/reuse.h"
 
@@ -46,6 +50,9 @@ static float *halved_a, *halved_b; /* the same values */
 static uint64_t *var_va;           /* the module's variables (tables of sinf()) */
 static double seconds = 0.1;
 static bool records = true; /* which memory is touched */
+static bool by_pocl;
+static double pocl_log_sum; /* of the rows' times over pocl's, which are n_pocl */
+static int n_pocl;
 
 /* CPU time of this thread: what else the machine does, does not count. */
 static uint64_t cpu_ns(void)
@@ -202,6 +209,52 @@ static void once(const struct bench *t, double *ret_threads, double *ret_warps, 
     *ret_times_c = (double)ns / (double)launches / ((double)c_ns / (double)c_runs);
 }
 
+/* CPU time of one launch, a mean over at least @wanted_s. */
+static double launch_ns(const struct bench *t, double wanted_s)
+{
+    struct total total = {0};
+    uint64_t launches = 0, start = cpu_ns(), ns;
+    do {
+        launch(t, &total);
+        launches++;
+        ns = cpu_ns() - start;
+    } while ((double)ns < wanted_s * 1e9);
+    return (double)ns / (double)launches;
+}
+
+/* CPU time of one launch by pocl; 0: it has no such kernel. */
+static double once_pocl(const struct bench *t, double *ret_wrong)
+{
+    uint64_t runs = 0, start, ns;
+    if (!cl_prepare(t->kernel, &t->params, t->grid, t->block) || !cl_launch())
+        return 0;
+    start = cpu_ns();
+    do {
+        memset(c, 0, t->result_bytes);
+        if (!cl_launch())
+            return 0;
+        runs++;
+        ns = cpu_ns() - start;
+    } while ((double)ns < seconds * 2e8);
+    *ret_wrong = !same(t);
+    return (double)ns / (double)runs;
+}
+
+/* The row's time over pocl's, in turns. Return: 0: there is none. */
+static double measure_pocl(const struct bench *t, bool *ret_wrong)
+{
+    double ratio[RUNS], wrong = 0;
+    for (int r = 0; r < RUNS; r++) {
+        double own, other = once_pocl(t, &wrong);
+        if (other == 0)
+            return 0;
+        *ret_wrong |= wrong != 0;
+        own = launch_ns(t, seconds / RUNS);
+        ratio[r] = own / other;
+    }
+    return median(ratio);
+}
+
 static void warm_up(const struct bench *t)
 {
     const char *s = getenv("WS_BENCH_WARM");
@@ -214,7 +267,7 @@ static void warm_up(const struct bench *t)
 static int measure(const struct bench *t, const struct bench *beside, bool json)
 {
     double rate[RUNS], slow[RUNS], share[RUNS], warps, unused, full;
-    char pace[64] = "";
+    char pace[64] = "", beside_pocl[64] = "";
     warm_up(t);
     for (int r = 0; r < RUNS; r++) {
         if (beside) /* in turn with it, so that both see the same machine */
@@ -223,7 +276,14 @@ static int measure(const struct bench *t, const struct bench *beside, bool json)
         if (beside)
             share[r] = warps / full * 100;
     }
-    bool ok = same(t);
+    bool ok = same(t), pocl_wrong = false;
+    double pocl = by_pocl ? measure_pocl(t, &pocl_wrong) : 0;
+    if (pocl > 0) {
+        pocl_log_sum += log(pocl);
+        n_pocl++;
+        snprintf(beside_pocl, sizeof(beside_pocl), "   %6.2f x the time of pocl%s", pocl,
+                 pocl_wrong ? ", whose result is WRONG" : "");
+    }
     double m_rate = median(rate), m_slow = median(slow);
     if (beside)
         snprintf(pace, sizeof(pace),
@@ -234,22 +294,9 @@ static int measure(const struct bench *t, const struct bench *beside, bool json)
                "1f,\"times_c\":%.2f%s,\"correct\":%s}\n",
                t->name, ws_exec_isa(), m_rate, m_slow, pace, ok ? "true" : "false");
     else
-        printf("%-16s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2%s%s\n", t->name,
-               ws_exec_isa(), m_rate, m_slow, pace, ok ? "" : " WRONG RESULT");
+        printf("%-16s %-7s %8.0f M thread-insns/s   %6.2f x the time of C -O2%s%s%s\n", t->name,
+               ws_exec_isa(), m_rate, m_slow, beside_pocl, pace, ok ? "" : " WRONG RESULT");
     return ok ? 0 : 1;
-}
-
-/* CPU time of one launch, a mean over at least @wanted_s. */
-static double launch_ns(const struct bench *t, double wanted_s)
-{
-    struct total total = {0};
-    uint64_t launches = 0, start = cpu_ns(), ns;
-    do {
-        launch(t, &total);
-        launches++;
-        ns = cpu_ns() - start;
-    } while ((double)ns < wanted_s * 1e9);
-    return (double)ns / (double)launches;
 }
 
 /* Return: how much longer a launch takes with recording, as a share. */
@@ -289,7 +336,8 @@ int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     bool recording = argc > 1 && strcmp(argv[1], "--recording") == 0;
-    int first = 1 + (json || recording), n_measured = 0;
+    by_pocl = argc > 1 && strcmp(argv[1], "--pocl") == 0;
+    int first = 1 + (json || recording || by_pocl), n_measured = 0;
     double log_sum = 0, worst = 0;
     if (argc > first)
         seconds = atof(argv[first]);
@@ -317,6 +365,11 @@ int main(int argc, char **argv)
         if (!*all[k] || ws_space_map_host(space, va(*all[k]), VEC * 4, *all[k]) != 0)
             return 2;
     }
+    void *const memory[] = {a, b, c, idx, raw};
+    const char *lacks = by_pocl ? cl_open(memory, WS_ARRAY_SIZE(memory), VEC * 4) : NULL;
+    if (lacks)
+        fprintf(stderr, "bench_interp: %s: without it\n", lacks);
+    by_pocl &= !lacks;
     unsigned seed = 1;
     for (int i = 0; i < VEC; i++) {
         seed = seed * 1664525u + 1013904223u;
@@ -711,6 +764,9 @@ int main(int argc, char **argv)
     if (n_measured)
         printf("recording costs %.1f %% (geometric mean of %d kernels), %.1f %% at worst\n",
                100 * expm1(log_sum / n_measured), n_measured, 100 * worst);
+    if (n_pocl)
+        printf("geometric mean of %d kernels: %.2f x the time of pocl\n", n_pocl,
+               exp(pocl_log_sum / n_pocl));
     ws_code_free(code);
     ws_ptx_module_free(m);
     return bad;
