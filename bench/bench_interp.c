@@ -22,7 +22,7 @@
 
 #include "base/texture.h"
 #include "bench/bench_interp_c.h"
-#include "bench/bench_interp_cl.h"
+#include "bench/opencl/peer.h"
 #include "device/soft/exec/exec.h"
 #include "device/soft/exec/reuse.h"
 

@@ -13,7 +13,7 @@
  *
  * Usage: bench_truth [--data FOLDER] [--catalog PATH] [GPU [program]]
  *   FOLDER has nvdvfs-nvprof/NAME.csv with the columns app, core_mhz, mem_mhz, time_s and power_w,
- *   and kpp/time.csv with gpu, app, n, rows and time_s; without it the predictions alone are printed.
+ *   and kpp/time.csv with gpu, app, n, rows and time_s; without it, only predictions are printed.
  *   PATH is a catalog, or one of its files (bench/truth.sh). */
 #include <errno.h>
 #include <math.h>

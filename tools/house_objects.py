@@ -47,6 +47,20 @@ def nm(options, paths):
                 yield path, words[0], words[1]
 
 
+def read_uncompiled(top, rooms, compiled):
+    """Yields (source file, names) of what @build has no object files of, as where Slurm's headers are missing: names that
+    stand in the text count as used.
+    """
+    for room in rooms:
+        for folder, _, names in os.walk(os.path.join(top, room)):
+            for name in names:
+                path = os.path.join(folder, name)
+                source = os.path.relpath(path, top)
+                if name.endswith(".c") and source not in compiled:
+                    with open(path, encoding="utf-8") as f:
+                        yield source, set(re.findall(r"\bws_\w+", f.read()))
+
+
 def read_objects(top, build, rooms):
     """Reads the object files and shared libraries of @rooms in @build. An object file whose source is gone is left out."""
     sources, shared = {}, []
@@ -64,6 +78,8 @@ def read_objects(top, build, rooms):
             objects.functions[sources[path]].add(symbol)
         elif kind in "Uvw":
             objects.uses[sources[path]].add(symbol)
+    for source, names in read_uncompiled(top, rooms, set(sources.values())):
+        objects.uses[source] |= names
     objects.exported = {symbol.split("@")[0] for _, symbol, _ in nm(["-D", "--defined-only"], sorted(shared))}
     return objects
 

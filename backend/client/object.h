@@ -40,8 +40,8 @@ uint64_t ws_memory_quota(const struct ws_client *c);
 /* What of it is left: also of what was allotted to its batch job. UINT64_MAX: no limit. */
 uint64_t ws_memory_left(const struct ws_client *c);
 /* Charges the client's user with device memory that is about to be made. Return: OK, or
- * OUT_OF_MEMORY: it would be more than the client's quota, its batch job's allotment or the user's share, as the log says
- * once, and nothing is charged. */
+ * OUT_OF_MEMORY: it would be more than the client's quota, its batch job's allotment or the user's
+ * share, as the log says once, and nothing is charged. */
 Ws__Error ws_memory_take(struct ws_client *c, uint64_t bytes);
 /* A new object of @bytes (a multiple of WS_DEVICE_PAGE_BYTES) on the context's GPU, charged to
  * its client. @ret: a first reference. */

@@ -55,8 +55,8 @@ void ws_energy_charge(struct ws_client *c, uint32_t gpu, uint64_t uj);
 void ws_energy_settle(struct ws_server *s);
 struct ws_energy_sum ws_energy_of_client(const struct ws_client *c);
 /* The client is freed: its account goes to the former ones, as ws_energy_settle() left it. There
- * must be no other ws_energy_settle() since its account was read for the last time, or its job would
- * miss what that adds. */
+ * must be no other ws_energy_settle() since its account was read for the last time, or its job
+ * would miss what that adds. */
 void ws_energy_forget(struct ws_client *c);
 
 /* The log: conf "energy_log". Return: 0; NULL in *ret if there is none; negative errno of the

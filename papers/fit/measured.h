@@ -13,8 +13,8 @@
  * power_mw; or energy_j or energy_mj beside a time). core_mhz and mem_mhz are the clocks; without
  * them the launches ran at the GPU's reference clocks. input says what they worked on. Cells that
  * are empty or say NA, nan or the like were not measured. For some columns a value is assumed then
- * (measured.c); rows without one of the other events are left out and counted. Columns that contain the time in another form
- * (throughputs, instructions per clock) are not read. Threads: none. */
+ * (measured.c); rows without one of the other events are left out and counted. Columns that contain
+ * the time in another form (throughputs, instructions per clock) are not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
 #define WS_PAPERS_FIT_MEASURED_H
 

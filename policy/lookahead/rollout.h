@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/lookahead/rollout.h - what will happen if a job is started here and now: a simulation of the next
- * moments, short enough to be run several times for each decision.
+/* policy/lookahead/rollout.h - what will happen if a job is started here and now: a simulation of
+ * the next moments, short enough to be run several times for each decision.
  *
  * A rollout begins with what runs now and with the jobs that are ready. It releases the jobs that
  * are to come within a horizon, places each by a greedy rule, and goes on until the last job has
@@ -157,8 +157,8 @@ void ws_rollout_deinit(struct ws_rollout *r);
  * Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap);
 /* Makes r->releases: the first WS_ROLLOUT_RELEASES_MAX of all within @horizon, from @next[task] on
- * (INFINITY: none is foreseen), each @every[task] after the one before (NULL: its period). Weights fall to 1/e within
- * @fade. */
+ * (INFINITY: none is foreseen), each @every[task] after the one before (NULL: its period). Weights
+ * fall to 1/e within @fade. */
 void ws_rollout_foresee(struct ws_rollout *r, const double *next, const double *every,
                         double horizon, double fade);
 

@@ -24,7 +24,8 @@
  * less energy and the job is in time, high ones where it would be late (rollout.h).
  *
  * What is to come: a task's next release is a period after the last one that was seen, or later by
- * the mean lateness of those before. One that is overdue may come at any moment; after another period it is not expected any more. */
+ * the mean lateness of those before. One that is overdue may come at any moment; after another
+ * period it is not expected any more. */
 #include "config.h"
 
 #include <errno.h>

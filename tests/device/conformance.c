@@ -29,8 +29,8 @@
 #include "tests/device/lib.h"
 
 static struct suite S;
-/* The driver is made to forget work that goes on, so that nobody can wait for it before what it uses
- * is released. */
+/* The driver is made to forget work that goes on, so that nobody can wait for it before what it
+ * uses is released. */
 static bool work_is_forgotten;
 
 static int setup(void **state)

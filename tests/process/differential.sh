@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the programs again and takes a digest of all device memory of a client after each launch. It
 # fails if the digest after a rewritten kernel differs in a bit from the one after the original
-# kernel. Where there is nvcc, and so very many programs, each of them is run in two of the eight ways
-# of rewriting. WS_TEST_ALL=yes runs each in all of them, which takes two or three times as long. Launches
-# whose digest differs between two runs of the original (clocks, order of atomics, several streams)
+# kernel. Where there is nvcc, and so very many programs, each of them is run in two of the eight
+# ways of rewriting. WS_TEST_ALL=yes runs each in all of them, which takes two or three times as
+# long. Launches whose digest differs between two runs of the original (clocks, order of atomics, several streams)
 # prove nothing; they are left out and counted. With one worker there are few of them.
 #
 # At the end an error of one bit is planted in a constant of a kernel, which the program's own check
@@ -35,7 +35,7 @@ n_shares=1
 [ -n "${WS_TEST_ALL:-}" ] || ! have_nvcc || n_shares=4
 least=5
 ! have_nvcc || least=100
-# every_nth N WORDS…: the words whose number has the rest N when it is divided by the number of shares
+# every_nth N WORDS…: the words whose number, divided by the number of shares, has the rest N
 every_nth() {
     rest=$1; shift
     printf '%s\n' "$@" | awk -v r="$rest" -v n=$n_shares 'NR % n == r'
@@ -56,8 +56,8 @@ digests() { # digests KIND FILE CLIENTS…: "program|number|kernel digest" of ea
              if (!(k in first)) first[k] = c
              if (first[k] == c) printf "%s|%d|%s %s\n", k, n[k]++, v["kernel"], v["memory"] }' "$tmp/daemon.log" | sort >"$file_"
 }
-# same_of FILE CLIENTS…: the launches after which memory is the same in two runs of the original. The
-# addresses that a client gets depend on those before it, and pointers in memory on them. So only
+# same_of FILE CLIENTS…: the launches after which memory is the same in two runs of the original.
+# The addresses that a client gets depend on those before it, and pointers in memory on them. So only
 # runs of the same programs in the same order are compared.
 same_of() {
     file=$1; shift

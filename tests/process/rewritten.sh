@@ -9,8 +9,8 @@ not_in_distcheck
 # Not fillgpu, which checks times: those of launches in pieces are what they are.
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -vE '^shared/|/fillgpu$' | tr '\n' ' ')"
-# The code of the other kinds is in these two. differential.sh runs all kinds, each program in two of
-# them, with one worker and without sanitizers.
+# The code of the other kinds is in these two. differential.sh runs all kinds, each program in two
+# of them, with one worker and without sanitizers.
 kinds="fence-persistent fuse"
 for kind in $kinds; do
     echo "rewrite = $kind" >"$tmp/wattshared.conf"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is killed in the middle of jobs, on a private Slurm cluster: slurmctld, a slurmd, the planner,
-# a program of a job, a wattshared, and at last the script that runs the cluster. Accounts agree afterwards, no
-# client and no process is left, and new jobs have the whole GPU again.
+# What is killed in the middle of jobs, on a private Slurm cluster: slurmctld, a slurmd, the
+# planner, a program of a job, a wattshared, and at last the script that runs the cluster. Accounts
+# agree afterwards, no client and no process is left, and new jobs have the whole GPU again.
 . "${srcdir:-$(dirname "$0")/../..}/tests/slurm/lib.sh"
 cluster_plans <<EOF
 gpu mixed { static_w = 20 dynamic_w = 150 }

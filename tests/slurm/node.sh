@@ -18,8 +18,8 @@ check() {
         WATTSHARE_SOCKET="ipc://$cluster/$1/sock" /bin/sh "$src/slurm/node/wattshare-node"
 }
 node() { scontrol show node -o "$1"; }
-# These two kernels take half and an eighth of the energy on a t400: a quarter, on the geometric mean.
-# Kernels on fewer SMs, and those that only one kind has, do not count.
+# These two kernels take half and an eighth of the energy on a t400: a quarter, on the geometric
+# mean. Kernels on fewer SMs, and those that only one kind has, do not count.
 head -n 1 "$src/conf/profiles/t400.csv" >"$tmp/csv"
 row() { grep "^1,sbeet-mg:mmul,t400,.*,6,1," "$src/conf/profiles/t400.csv" | head -n 1 | awk -F, -v OFS=, -v h="$1" -v g="$2" -v s="$3" -v w="$4" \
     '{ $2 = h; $5 = h; $3 = g; $32 = s; for (i = 34; i <= 36; i++) $i = 100; $NF = w; print }'; }

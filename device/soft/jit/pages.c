@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "base/list.h"
 
-struct section {
+struct jit_section {
     struct ws_list node;
     uint8_t *at;
     size_t bytes;
@@ -46,11 +46,11 @@ static int file_of(size_t bytes)
 
 static uint8_t *section_new(struct ws_jit_pages *p, uintptr_t bytes, int protection)
 {
-    struct section *s = ws_alloc(sizeof(*s));
+    struct jit_section *s = ws_alloc(sizeof(*s));
     if (!s)
         return NULL;
-    *s = (struct section){.bytes = WS_ALIGN_UP(bytes ? bytes : 1, (size_t)getpagesize()),
-                          .protection = protection};
+    *s = (struct jit_section){.bytes = WS_ALIGN_UP(bytes ? bytes : 1, (size_t)getpagesize()),
+                              .protection = protection};
     s->fd = file_of(s->bytes);
     int kind = s->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     s->at = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, kind, s->fd, 0);
@@ -64,7 +64,7 @@ static uint8_t *section_new(struct ws_jit_pages *p, uintptr_t bytes, int protect
     return s->at;
 }
 
-static bool section_finish(struct section *s)
+static bool section_finish(struct jit_section *s)
 {
     if (s->fd < 0)
         return s->ready;
@@ -99,7 +99,7 @@ static llvm_bool finish(void *pages, char **ret_text)
     (void)ret_text; /* LLVM does not read it */
     p->ready = true;
     ws_list_for_each (n, &p->sections)
-        p->ready &= section_finish(ws_list_entry(n, struct section, node));
+        p->ready &= section_finish(ws_list_entry(n, struct jit_section, node));
     return !p->ready;
 }
 
@@ -107,7 +107,7 @@ static void destroy(void *pages)
 {
     struct ws_jit_pages *p = pages;
     ws_list_for_each_safe (n, &p->sections) {
-        struct section *s = ws_list_entry(n, struct section, node);
+        struct jit_section *s = ws_list_entry(n, struct jit_section, node);
         munmap(s->at, s->bytes);
         if (s->fd >= 0)
             close(s->fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* CUDA's occupancy calculation: registers are given to warps in units of 256, from the quarter of
- * them that the warp's scheduler has, shared memory in units of 128 bytes (256 before compute capability 8.0) with 1 KiB for
- * the system per block (8.0 and later).
+ * them that the warp's scheduler has, shared memory in units of 128 bytes (256 before compute
+ * capability 8.0) with 1 KiB for the system per block (8.0 and later).
  *
  * The number of registers is estimated from PTX, where it is known only after ptxas; an estimate
  * must not refuse a block that the program knows to fit, so it is cut to what lets one block of

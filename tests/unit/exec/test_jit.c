@@ -310,8 +310,8 @@ static void test_no_page_is_writable_and_executable(void **state)
 
 enum { RIGHT = 42, NO_FILTER };
 
-/* As MemoryDenyWriteExecute= in the daemon's unit: no memory may become executable that was not when
- * it was mapped (systemd.exec(5)). @no_files: nor are there files in memory. */
+/* As MemoryDenyWriteExecute= in the daemon's unit: no memory may become executable that was not
+ * when it was mapped (systemd.exec(5)). @no_files: nor are there files in memory. */
 static bool enter_sandbox(bool no_files)
 {
     struct sock_filter deny[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pocl beside bench_interp: see bench_interp_cl.h. Types, numbers and prototypes are those of the
+/* pocl beside bench_interp: see peer.h. Types, numbers and prototypes are those of the
  * OpenCL 1.2 specification. */
-#include "bench/bench_interp_cl.h"
+#include "bench/opencl/peer.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 __asm__(".section .rodata\n.globl bench_cl\nbench_cl:\n.incbin \"" WS_SRCDIR
-        "/bench/bench_interp.cl\"\n.byte 0\n.previous\n");
+        "/bench/opencl/kernels.cl\"\n.byte 0\n.previous\n");
 extern const char bench_cl[];
 
 typedef struct cl_object *object; /* platform, device, context, queue, program, kernel, buffer */
@@ -133,7 +133,7 @@ const char *cl_open(void *const *memory, size_t n, size_t bytes)
         (void)cl.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log,
                                      NULL);
         fputs(log, stderr);
-        return "pocl does not compile bench_interp.cl";
+        return "pocl does not compile kernels.cl";
     }
     for (n_buffers = 0; n_buffers < n && n_buffers < MAX_BUFFERS; n_buffers++) {
         buffers[n_buffers].host = memory[n_buffers];

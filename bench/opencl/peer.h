@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of bench_interp.cl by an OpenCL driver that computes on one core of the CPU: what
+/* The kernels of kernels.cl by an OpenCL driver that computes on one core of the CPU: what
  * people run kernels with who have no GPU. libOpenCL is opened at run time, and need not be
  * there. */
 #ifndef WS_BENCH_INTERP_CL_H
