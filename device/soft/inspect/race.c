@@ -5,9 +5,9 @@
  * thread and instruction that made them. Two accesses of the same block are ordered as in shared.c,
  * by the clocks of its warps. Those of two blocks are ordered if the first block, after its access,
  * has fenced and then made a strong write (an atomic operation, a volatile or relaxed store, or a
- * release), and the second block has made a strong read since. It is not asked whether both meant
- * the same place, nor whether the reader has fenced. So what is told is a race; what is not told
- * may be one. Launches are not held against each other.
+ * release), and the second block has made a strong read since. After a read no fence is needed. It
+ * is not asked whether both meant the same place, nor whether the reader has fenced. So what is
+ * told is a race; what is not told may be one. Launches are not held against each other.
  *
  * A write that leaves the bytes as they are counts as none: that many threads store the same flag
  * is common, and harmless. So is a plain read of what others change by compare-and-swap, with which
@@ -182,7 +182,7 @@ static struct block_sync *sync_of(struct ws_inspect_launch *l, uint64_t block)
     return l->blocks && block < l->n_blocks ? &l->blocks[block] : NULL;
 }
 
-/* A strong write that shows others what the block did before @fenced. */
+/* A strong write shows others what the block wrote before @fenced, and that its reads are over. */
 static void leave(struct ws_inspect_launch *l, uint64_t block, uint64_t fenced)
 {
     pthread_mutex_lock(&l->lock);
@@ -207,9 +207,10 @@ void ws_inspect_found(struct ws_blockrun *b)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Has @block heard of what @other did at @time? Of more than LEFT strong writes the older ones are
- * taken for early enough. */
-static bool heard(struct ws_inspect_launch *l, uint64_t block, uint64_t other, uint64_t time)
+/* Has @block heard of what @other did at @time? @of_write: it was a write, which needs a fence. Of
+ * more than LEFT strong writes the older ones are taken for early enough. */
+static bool heard(struct ws_inspect_launch *l, uint64_t block, uint64_t other, uint64_t time,
+                  bool of_write)
 {
     bool yes = false;
     pthread_mutex_lock(&l->lock);
@@ -218,7 +219,8 @@ static bool heard(struct ws_inspect_launch *l, uint64_t block, uint64_t other, u
         uint64_t found = l->blocks[block].found;
         yes = from->n_left > LEFT && found > time;
         for (uint32_t k = 0; !yes && k < WS_MIN(from->n_left, LEFT); k++)
-            yes = from->left[k].fenced > time && from->left[k].at < found;
+            yes = (of_write ? from->left[k].fenced : from->left[k].at) > time &&
+                  from->left[k].at < found;
     }
     pthread_mutex_unlock(&l->lock);
     return yes;
@@ -241,14 +243,15 @@ static bool is_guess(const struct ws_inspect_access *a, const struct race_mark *
                                        : a->does == WS_INSPECT_READS && ws_inspect_is_cas(&other);
 }
 
-static bool races_with(const struct ws_inspect_access *a, const struct race_mark *m, uint8_t bytes)
+static bool races_with(const struct ws_inspect_access *a, const struct race_mark *m, uint8_t bytes,
+                       bool of_write)
 {
     struct ws_blockrun *b = a->who.c->b;
     if (!(m->bytes & bytes) || (m->strong && a->does & WS_INSPECT_STRONG))
         return false;
     if (m->block == b->linear)
         return !ws_inspect_knows(b, a->who.thread / 32, m->thread / 32, m->clock);
-    return !heard(b->g->inspect_launch, b->linear, m->block, m->time);
+    return !heard(b->g->inspect_launch, b->linear, m->block, m->time, of_write);
 }
 
 struct race {
@@ -260,10 +263,10 @@ static void look_for_race(const struct word *w, const struct ws_inspect_access *
                           struct race *ret)
 {
     bool writes = a->does & WS_INSPECT_WRITES;
-    if (races_with(a, &w->write, bytes) && (writes || !is_guess(a, &w->write)))
+    if (races_with(a, &w->write, bytes, true) && (writes || !is_guess(a, &w->write)))
         *ret = (struct race){w->write, writes ? "write after write" : "read after write"};
     for (unsigned k = 0; writes && !ret->kind && k < READERS; k++)
-        if (races_with(a, &w->read[k], bytes) && !is_guess(a, &w->read[k]))
+        if (races_with(a, &w->read[k], bytes, false) && !is_guess(a, &w->read[k]))
             *ret = (struct race){w->read[k], "write after read"};
 }
 
@@ -272,7 +275,7 @@ static void note_read(struct word *w, const struct ws_inspect_access *a, const s
     unsigned k = 0;
     while (k < READERS && w->read[k].bytes &&
            (w->read[k].block != m->block || w->read[k].thread / 32 != m->thread / 32) &&
-           races_with(a, &w->read[k], UINT8_MAX))
+           races_with(a, &w->read[k], UINT8_MAX, false))
         k++;
     if (k < READERS)
         w->read[k] = *m;
@@ -336,7 +339,7 @@ void ws_inspect_race(const struct ws_inspect_access *a)
         tell_race(a, &race);
     if (a->does & WS_INSPECT_STRONG) {
         uint64_t fenced = ws_inspect_order(a, true);
-        if (fenced)
+        if (a->does & WS_INSPECT_WRITES)
             leave(b->g->inspect_launch, b->linear, fenced);
     }
 }
