@@ -46,6 +46,10 @@ void ws_findings_allocated(uint64_t address, uint64_t bytes)
 {
 }
 
+void ws_findings_freed(uint64_t address)
+{
+}
+
 void fake_reset(void)
 {
     memset(&fake, 0, sizeof(fake));
