@@ -4,8 +4,8 @@
  *
  * A module owns one arena. Every pointer below points into it and dies with ws_ptx_module_free().
  * The IR keeps the program's order and names, so that printing and parsing again gives the same IR
- * (ws_ptx_module_equal()). Not kept: comments, .loc, .file, .section (debug information), .pragma
- * outside bodies; .branchtargets become an operand of brx.idx.
+ * (ws_ptx_module_equal()). Not kept: comments, .section (debug information), .pragma outside
+ * bodies. .loc and .file are kept, but not printed; .branchtargets become an operand of brx.idx.
  * Threads: a module is immutable after ws_ptx_parse() returned and may then be read by any thread.
  * Source: PTX ISA 9.0; chapters are named at the fields. */
 #ifndef WS_PTX_IR_H
@@ -87,6 +87,11 @@ struct ws_ptx_operand {
 /* ---- instructions (chapter 9) ---- */
 enum { WS_PTX_MAX_OPERANDS = 16, WS_PTX_MAX_TYPES = 4 };
 
+/* 11.5.2: a file of the program's source. */
+struct ws_ptx_file {
+    const char *name; /* as the compiler was given it; NULL: there is no .file for its number */
+};
+
 struct ws_ptx_insn {
     uint16_t op; /* enum ws_ptx_op */
     uint8_t n_types;
@@ -108,6 +113,10 @@ struct ws_ptx_insn {
     /* What .pragma says right before the instruction ("\"nounroll\"", with its quotes), or NULL. */
     const char *pragma;
     uint32_t line, col; /* of the opcode in the text; 0 if a pass made it */
+    /* .loc (11.5.1): the line of the program's source that the instruction was made from. NULL and
+     * 0: the compiler did not say. Not printed. */
+    const struct ws_ptx_file *src_file;
+    uint32_t src_line;
 };
 
 /* 9.7.12.5: call (ret…), f, (arg…). Arguments are REG, IMM or local .param variables (SYM). */

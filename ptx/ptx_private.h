@@ -147,6 +147,11 @@ struct ws_parser {
     struct ws_ptx_operand *targets; /* VEC of LABEL each */
     size_t n_targets, targets_cap;
     const char *pragma; /* for the next instruction, or NULL */
+    /* What .loc says of the instructions that follow: insn->src_file and src_line. */
+    const struct ws_ptx_file *src_file;
+    uint32_t src_line;
+    struct ws_ptx_file **files; /* by the number in .file, from 1; NULL where it is not used */
+    size_t n_files, files_cap;
 };
 
 /* Say what is wrong at token @t; always return false. The first says that PTX itself forbids it. */
@@ -199,8 +204,7 @@ bool ws_parse_expect(struct ws_parser *p, int kind, const char *what);
 bool ws_parse_accept(struct ws_parser *p, int kind);
 bool ws_parse_is_dot(const struct ws_parser *p, const char *word);
 void ws_parse_skip_statement(struct ws_parser *p);
-/* Debug directives (.loc, .file, .section) and .pragma: parsed and dropped. @ret_found: whether t
- * was one. */
+/* .loc, .file, .section, and .pragma outside bodies. @ret_found: whether t was one. */
 bool ws_parse_debug(struct ws_parser *p, bool *ret_found);
 bool ws_parse_int(struct ws_parser *p, int64_t *ret, const char *what);
 /* "prototype_0 : .callprototype …;" or ".calltargets …;" from the directive on. */

@@ -398,6 +398,8 @@ static bool instruction(struct ws_parser *p, int32_t guard_reg, uint8_t guard_ne
     i.guard_neg = guard_neg;
     i.line = at.line;
     i.col = at.col;
+    i.src_file = p->src_file;
+    i.src_line = p->src_line;
     i.pragma = p->pragma;
     p->pragma = NULL;
     if (!operands(p, &i) || !ws_parse_expect(p, ';', "',' or ';' after an operand"))
@@ -612,6 +614,7 @@ static bool collect_labels(struct ws_parser *p, struct ws_ptx_func *f)
 bool ws_body_parse(struct ws_parser *p)
 {
     p->pragma = NULL;
+    p->src_file = NULL;
     p->n_insns = p->n_lvars = p->n_label_ids = p->n_labels = p->n_protos = p->n_targets = 0;
     size_t errors = p->n_errors + p->n_unsupported;
     /* The parameters' scope is left by the caller, which also reports labels that are defined

@@ -101,17 +101,43 @@ void ws_parse_skip_statement(struct ws_parser *p)
         ws_parse_next(p);
 }
 
+/* ---- debug directives (11.5): .loc says which line of the program's source the instructions that
+ * follow it were made from, .file which name the number of a file stands for. They are kept, so that
+ * a message can name that line; the rest is dropped. ---- */
+
+/* Compilers number files from 1. Greater numbers are read, but not remembered. */
+enum { MAX_FILE = 4096 };
+
+/* What stands in the list of a directive: its first two numbers, its first string. */
+struct words {
+    uint32_t n, number[2];
+    struct ws_tok string; /* len 0: none */
+};
+
+static void note_word(struct words *w, const struct ws_tok *t)
+{
+    if (t->kind == WS_TOK_STR && !w->string.len)
+        w->string = *t;
+    if (t->kind != WS_TOK_NUM || w->n == WS_ARRAY_SIZE(w->number))
+        return;
+    uint32_t v = 0;
+    for (uint32_t k = 0; k < t->len && t->s[k] >= '0' && t->s[k] <= '9' && v < UINT32_MAX / 16; k++)
+        v = v * 10 + (uint32_t)(t->s[k] - '0');
+    w->number[w->n++] = v;
+}
+
 /* Numbers, names and strings separated by commas, as .file, .loc and .pragma take them. .loc has no
  * ';'. */
-static bool skip_list(struct ws_parser *p)
+static bool list(struct ws_parser *p, struct words *w)
 {
     do {
         if (p->t.kind != WS_TOK_NUM && p->t.kind != WS_TOK_NAME && p->t.kind != WS_TOK_STR)
             return ws_parse_fail(p, &p->t, "expected a number, a name or a string");
-        do
+        do {
+            note_word(w, &p->t);
             ws_parse_next(p);
-        while (p->t.kind == WS_TOK_NUM || p->t.kind == WS_TOK_STR || p->t.kind == '+' ||
-               p->t.kind == '-');
+        } while (p->t.kind == WS_TOK_NUM || p->t.kind == WS_TOK_STR || p->t.kind == '+' ||
+                 p->t.kind == '-');
         /* "function_name $L__info_string0 + 4" and "inlined_at 1 2 3" are two words in one place */
         if (p->t.kind == WS_TOK_NAME && p->t.s[0] == '$') {
             const char *s = p->lex.cur;
@@ -137,20 +163,47 @@ static bool skip_section(struct ws_parser *p)
     return ws_parse_expect(p, '}', "'}' after the section");
 }
 
+/* The file of that number. Its name comes by .file, which compilers write behind all kernels.
+ * NULL: the number is too great, or no memory. */
+static struct ws_ptx_file *file_of(struct ws_parser *p, uint32_t number)
+{
+    if (!number || number > MAX_FILE)
+        return NULL;
+    if (number > p->n_files) {
+        if (ws_grow((void **)&p->files, &p->files_cap, number, sizeof(struct ws_ptx_file *)))
+            return NULL;
+        memset(p->files + p->n_files, 0, (number - p->n_files) * sizeof(*p->files));
+        p->n_files = number;
+    }
+    struct ws_ptx_file **f = &p->files[number - 1];
+    if (!*f && (*f = ws_arena_alloc(&p->m->arena, sizeof(**f))))
+        (*f)->name = NULL;
+    return *f;
+}
+
 bool ws_parse_debug(struct ws_parser *p, bool *ret_found)
 {
     bool loc = ws_parse_is_dot(p, "loc"), file = ws_parse_is_dot(p, "file"),
-         section = ws_parse_is_dot(p, "section");
-    bool pragma = ws_parse_is_dot(p, "pragma");
+         section = ws_parse_is_dot(p, "section"), pragma = ws_parse_is_dot(p, "pragma");
+    struct words w = {.n = 0};
     *ret_found = loc || file || section || pragma;
     if (!*ret_found)
         return true;
     ws_parse_next(p);
     if (section)
         return skip_section(p);
-    if (!skip_list(p))
+    if (!list(p, &w))
         return false;
-    return pragma ? ws_parse_expect(p, ';', "';' after the pragma") : true;
+    if (pragma)
+        return ws_parse_expect(p, ';', "';' after the pragma");
+    struct ws_ptx_file *f = w.n ? file_of(p, w.number[0]) : NULL;
+    if (loc) {
+        p->src_file = f;
+        p->src_line = w.n > 1 ? w.number[1] : 0;
+    } else if (f && w.string.len && !f->name) {
+        f->name = ws_arena_strndup(&p->m->arena, w.string.s, w.string.len);
+    }
+    return true;
 }
 
 /* ---- header ---- */
@@ -650,6 +703,7 @@ static void parser_deinit(struct ws_parser *p)
     free(p->label_ids);
     free(p->protos);
     free(p->targets);
+    free(p->files);
     ws_arena_deinit(&p->scratch);
 }
 

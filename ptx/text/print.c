@@ -521,3 +521,25 @@ void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f
     fclose(p.out);
     buf[size - 1] = '\0';
 }
+
+void ws_ptx_insn_place(const struct ws_ptx_insn *i, char *buf, size_t size)
+{
+    const char *name = i->src_file ? i->src_file->name : NULL;
+    int n = 0;
+    if (!name || !i->src_line) {
+        snprintf(buf, size, "PTX line %" PRIu32, i->line);
+        return;
+    }
+    /* Of a name that is too long, folders are left out from the front. */
+    for (;;) {
+        const char *slash = strchr(name + 1, '/');
+        n = snprintf(buf, size, "%s:%" PRIu32 " (PTX line %" PRIu32 ")", name, i->src_line,
+                     i->line);
+        if ((size_t)n < size || !slash)
+            break;
+        name = slash + 1;
+    }
+    for (char *c = buf; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+}

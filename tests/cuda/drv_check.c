@@ -13,7 +13,7 @@
     "ld.param.u64 %rd1, [to];\n"                                                                   \
     "mov.u32 %r1, %tid.x; mov.u32 %r2, cells;\n"                                                   \
     "mad.lo.u32 %r3, %r1, 4, %r2; xor.b32 %r4, %r1, 63; mad.lo.u32 %r5, %r4, 4, %r2;\n"            \
-    "st.shared.u32 [%r3], %r1;\n" MEET "\n"                                                        \
+    ".loc 1 12 5\nst.shared.u32 [%r3], %r1;\n.loc 1 14 5\n" MEET "\n"                              \
     "ld.shared.u32 %r6, [%r5];\n"                                                                  \
     "mad.wide.u32 %rd2, %r1, 4, %rd1;\n"                                                           \
     "st.global.u32 [%rd2], %r6; ret;\n}\n"
@@ -76,12 +76,12 @@ static const char ptx[] =
     "ld.param.u64 %rd1, [to]; mov.u32 %r1, cells; mov.u32 %r2, %tid.x;\n"
     "setp.eq.u32 %p1, %r2, 0; @%p1 st.shared.u32 [%r1], 0; bar.sync 0;\n"
     "red.shared.add.u32 [%r1], 1; bar.sync 0;\n"
-    "ld.shared.u32 %r3, [%r1]; @%p1 st.global.u32 [%rd1], %r3; ret;\n}\n" EXCHANGE("exchange",
-                                                                                   "bar.sync 0;")
-        EXCHANGE_GLOBAL("global", "bar.sync 0;") EXCHANGE_GLOBAL("globalrace", "")
-            LAST_BLOCK("last", "membar.gl;") LAST_BLOCK("lastrace", "") SAME_WORD("flagged", "0")
-                SAME_WORD("wordrace", "%ctaid.x") EXCHANGE("race", "")
-                    FLAG("flag", "membar.cta;", "membar.cta;") FLAG("flagrace", "", "");
+    "ld.shared.u32 %r3, [%r1]; @%p1 st.global.u32 [%rd1], %r3; ret;\n}\n" EXCHANGE(
+        "exchange", "bar.sync 0;") EXCHANGE_GLOBAL("global", "bar.sync 0;")
+        EXCHANGE_GLOBAL("globalrace", "") LAST_BLOCK("last", "membar.gl;")
+            LAST_BLOCK("lastrace", "") SAME_WORD("flagged", "0") SAME_WORD("wordrace", "%ctaid.x")
+                EXCHANGE("race", "") FLAG("flag", "membar.cta;", "membar.cta;")
+                    FLAG("flagrace", "", "") ".file 1 \"/src/exchange.cu\"\n";
 
 enum {
     THREADS = 64,

@@ -34,7 +34,8 @@ finds freed "invalid read of 4 bytes in kernel copy" "4 bytes into the freed all
 finds misaligned "misaligned write of 4 bytes in kernel copy" "2 bytes into the allocation of 100 bytes"
 tool=racecheck
 finds race "race in shared memory (write after read) in kernel race" "after a read of 4 bytes by thread (31,0,0)" \
-    "with no barrier between the two" "ld.shared.u32 %r6, [%r5];" "st.shared.u32 [%r3], %r1;"
+    "with no barrier between the two" "at /src/exchange.cu:14 (PTX line" "ld.shared.u32 %r6, [%r5];" \
+    "at /src/exchange.cu:12 (PTX line" "st.shared.u32 [%r3], %r1;"
 finds flagrace "race in shared memory (read after write) in kernel flagrace" "ld.shared.u32 %r4, [%r2+4];"
 finds globalrace "race in global memory (" "in kernel globalrace" "with no barrier between the two" "bytes into the allocation of 4096 bytes"
 finds lastrace "race in global memory (read after write) in kernel lastrace" "after a write of 4 bytes by thread (0,0,0)" "ld.global.u32 %r7" \

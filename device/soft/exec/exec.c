@@ -69,9 +69,11 @@ const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u
     const struct ws_srcref *s = &b->img->srcs[u->src];
     const struct ws_ptx_func *f = &m->funcs[s->func];
     uint32_t t = c->w->index * 32 + (lane & 31), bx = block[0], by = block[1];
-    char insn[80] = "", near[96] = "", where[208];
-    if (s->insn < f->n_insns)
+    char insn[80] = "", place[64] = "PTX line 0", near[96] = "", where[208];
+    if (s->insn < f->n_insns) {
         ws_ptx_insn_text(m, f, &f->insns[s->insn], insn, sizeof(insn));
+        ws_ptx_insn_place(&f->insns[s->insn], place, sizeof(place));
+    }
     if (e == WS_DEV_E_ILLEGAL_ADDRESS && !what)
         describe_place(b, addr, near, sizeof(near));
     if (e == WS_DEV_E_ILLEGAL_ADDRESS || e == WS_DEV_E_MISALIGNED)
@@ -80,12 +82,11 @@ const struct ws_uop *ws_exec_fault(struct ws_core_ctx *c, const struct ws_uop *u
     else
         snprintf(where, sizeof(where), "%s", what ? what : ws_dev_error_name(e));
     int n = snprintf(text, sizeof(g->text),
-                     "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, PTX line %u: %s",
+                     "%s: kernel %.48s block (%u,%u,%u) thread (%u,%u,%u) %s, %s: %s",
                      fault_word(e), part ? part->kernel : m->funcs[b->img->func].name,
                      (uint32_t)(number % grid[0]), (uint32_t)(number / grid[0] % grid[1]),
                      (uint32_t)(number / grid[0] / grid[1]), t % bx, t / bx % by, t / bx / by,
-                     what && e == WS_DEV_E_ASSERT ? what : where,
-                     s->insn < f->n_insns ? f->insns[s->insn].line : 0, insn);
+                     what && e == WS_DEV_E_ASSERT ? what : where, place, insn);
     if (n < 0)
         text[0] = 0;
     int none = 0;

@@ -83,14 +83,15 @@ static void add_thread(struct finding *t, const struct ws_inspect_who *who, cons
     const struct ws_ptx_func *f = func_of(who);
     const struct ws_ptx_insn *i = insn_of(who);
     uint32_t bx = g->block[0], by = g->block[1], n = who->thread;
-    char words[96] = "";
+    char words[96] = "", place[256];
     add(t, "    %s thread (%u,%u,%u) of block (%u,%u,%u)\n", did, n % bx, n / bx % by, n / bx / by,
         (uint32_t)(who->block % g->grid[0]), (uint32_t)(who->block / g->grid[0] % g->grid[1]),
         (uint32_t)(who->block / g->grid[0] / g->grid[1]));
     if (!i)
         return;
     ws_ptx_insn_text(g->code->m, f, i, words, sizeof(words));
-    add(t, "        at PTX line %u: %s\n", i->line, words);
+    ws_ptx_insn_place(i, place, sizeof(place));
+    add(t, "        at %s: %s\n", place, words);
 }
 
 /* Findings at the same two instructions, of the same kind, are one. */

@@ -382,6 +382,37 @@ static void test_instruction_text(void **state)
     assert_true(strlen(small) < sizeof(small));
 }
 
+/* Compilers write .file behind the kernels. */
+static void test_places_in_the_source(void **state)
+{
+    struct fixture *x = *state;
+    char buf[64], small[22];
+    const struct ws_ptx_func *f =
+        parse(x, KERNEL("mov.u32 %r1, 1;\n.loc 1 7 5\nmov.u32 %r1, 2;\n"
+                        ".loc 2 12 3, function_name $L__info_string0, inlined_at 1 9 5\n"
+                        "mov.u32 %r1, 3;\n.loc 1 0 0\nmov.u32 %r1, 4;\n"
+                        ".loc 4097 3 0\nmov.u32 %r1, 5;\n.loc 3 8 0\nmov.u32 %r1, 6;") //
+              ".visible .entry l()\n{\nret;\n}\n"
+              ".file 1 \"/home/a/sum.cu\"\n.file 2 \"c\td.h\", 1711, 23\n.file 2 \"e.h\"\n"
+              ".file 4097 \"f.h\"\n.file 4000000000 \"g.h\"\n");
+    static const char *const want[] = {"PTX line 7",
+                                       "/home/a/sum.cu:7 (PTX line 9)",
+                                       "c?d.h:12 (PTX line 11)",
+                                       "PTX line 13",
+                                       "PTX line 15",
+                                       "PTX line 17"};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(want); k++) {
+        ws_ptx_insn_place(&f->insns[k], buf, sizeof(buf));
+        assert_string_equal(buf, want[k]);
+    }
+    ws_ptx_insn_place(&f->insns[1], small, sizeof(small));
+    assert_string_equal(small, "sum.cu:7 (PTX line 9)");
+    ws_ptx_insn_place(&f->insns[1], small, 8);
+    assert_string_equal(small, "sum.cu:");
+    ws_ptx_insn_place(ws_ptx_find_func(x->m, "l")->insns, buf, sizeof(buf));
+    assert_string_equal(buf, "PTX line 21");
+}
+
 static void test_mix(void **state)
 {
     struct fixture *x = *state;
@@ -599,6 +630,7 @@ int main(int argc, char **argv)
         T(test_a_vector_of_one_element),
         T(test_branch_tables),
         T(test_instruction_text),
+        T(test_places_in_the_source),
         T(test_mix),
         T(test_validate_finds_what_a_pass_breaks),
         T(test_every_allocation_may_fail),
