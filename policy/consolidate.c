@@ -381,14 +381,19 @@ static int n_wanted(const struct ws_policy_template *t, int task)
     return 0;
 }
 
-/* Fills p->draw with candidates for one template, at random, as many as it takes. Return: whether
- * there are two. */
-static bool draw_for(struct mix_pass *x, const struct ws_policy_template *t)
+static bool can_run(const struct mix_pass *x, size_t candidate, int gpu)
+{
+    return ws_policy_can_run(&x->snap->jobs[x->p->candidates[candidate].job], gpu);
+}
+
+/* Fills p->draw with candidates for one template that can run on @gpu, at random, as many as it
+ * takes. Return: whether there are two. */
+static bool draw_for(struct mix_pass *x, const struct ws_policy_template *t, int gpu)
 {
     struct consolidate *p = x->p;
     p->draw.n = 0;
     for (size_t i = 0; i < p->n_candidates; i++)
-        if (!p->candidates[i].decided && n_wanted(t, task_of(x, i)) > 0)
+        if (!p->candidates[i].decided && n_wanted(t, task_of(x, i)) > 0 && can_run(x, i, gpu))
             p->draw.v[p->draw.n++] = (int)i;
     for (size_t i = p->draw.n; i > 1; i--) {
         size_t k = below(&x->random, i);
@@ -408,9 +413,9 @@ static bool draw_for(struct mix_pass *x, const struct ws_policy_template *t)
     return kept >= 2;
 }
 
-/* Draws candidates of some template, templates in random order. Return: the template, or NULL: none
- * has two. */
-static const struct ws_policy_template *draw(struct mix_pass *x)
+/* Draws candidates of some template for @gpu, templates in random order. Return: the template, or
+ * NULL: none has two. */
+static const struct ws_policy_template *draw(struct mix_pass *x, int gpu)
 {
     struct consolidate *p = x->p;
     int n = p->system->n_templates;
@@ -420,7 +425,7 @@ static const struct ws_policy_template *draw(struct mix_pass *x)
         size_t k = (size_t)i + below(&x->random, (size_t)(n - i));
         int t = p->order[k];
         p->order[k] = p->order[i];
-        if (draw_for(x, &p->system->templates[t]))
+        if (draw_for(x, &p->system->templates[t], gpu))
             return &p->system->templates[t];
     }
     return NULL;
@@ -531,7 +536,7 @@ static int nearest(const struct mix_pass *x, const int *v, size_t n, int gpu)
 static int consider(struct mix_pass *x, int gpu)
 {
     struct mix_part parts[WS_MIX_MAX_PARTS] = {0};
-    const struct ws_policy_template *t = draw(x);
+    const struct ws_policy_template *t = draw(x, gpu);
     if (!t)
         return -ENODATA;
     int n_parts = parts_of(x, t, parts);
@@ -560,15 +565,17 @@ static int consider(struct mix_pass *x, int gpu)
     return busy;
 }
 
-/* The oldest that waits, as it is, on @gpu or one like it. Return: 1, 0 (none left), or
- * negative. */
+/* The oldest that waits and can run there, as it is, on @gpu or one like it. Return: 1, 0 (there is
+ * none), or negative. */
 static int launch_oldest(struct mix_pass *x, int gpu, const char *because)
 {
     for (size_t i = 0; i < x->p->n_candidates; i++) {
         if (x->p->candidates[i].decided)
             continue;
-        int one = (int)i;
-        gpu = nearest(x, &one, 1, gpu);
+        int one = (int)i, near = nearest(x, &one, 1, gpu);
+        if (!can_run(x, i, near))
+            continue;
+        gpu = near;
         struct mix_part part = {task_of(x, i), 1};
         struct price price = price_of(x->p, &part, 1, gpu);
         struct ws_policy_decision *d = decide_job(x, WS_DECIDE_START, i, gpu, &price);
@@ -580,22 +587,22 @@ static int launch_oldest(struct mix_pass *x, int gpu, const char *because)
     return 0;
 }
 
-/* Gives one idle GPU something to do. */
+/* Gives one idle GPU, or one like it, something to do. Return: 1, 0 (nothing that waits can run
+ * there), or negative. */
 static int serve(struct mix_pass *x, int gpu)
 {
     int r;
     while (!(r = consider(x, gpu)))
         ;
     if (r != -ENODATA)
-        return r < 0 ? ws_forward(r) : 0;
+        return r < 0 ? ws_forward(r) : r;
     for (size_t i = 0; i < x->p->n_candidates; i++) {
-        if (x->p->candidates[i].decided)
+        int one = (int)i, near = nearest(x, &one, 1, gpu);
+        if (x->p->candidates[i].decided || !can_run(x, i, near))
             continue;
-        int one = (int)i;
-        r = run_alone(x, i, nearest(x, &one, 1, gpu), true,
-                      "no template for it and another that waits");
+        r = run_alone(x, i, near, true, "no template for it and another that waits");
         if (r)
-            return r < 0 ? ws_forward(r) : 0;
+            return r < 0 ? ws_forward(r) : r;
     }
     return 0;
 }
@@ -621,8 +628,9 @@ static int below_threshold(struct mix_pass *x, double wanted)
         return 0;
     }
     for (int gpu = 0; gpu < p->system->n_gpus && x->n_left; gpu++) {
-        while (is_idle(x, gpu) && x->n_left) {
-            int r = launch_oldest(x, gpu, because);
+        int r = 1;
+        while (r && is_idle(x, gpu) && x->n_left) {
+            r = launch_oldest(x, gpu, because);
             if (r < 0)
                 return ws_forward(r);
         }
@@ -670,7 +678,8 @@ static int consolidate_decide(struct ws_policy *base, const struct ws_policy_sna
     if ((double)p->n_candidates < wanted)
         return below_threshold(&x, wanted);
     for (int gpu = 0; gpu < p->system->n_gpus && x.n_left; gpu++) {
-        while (is_idle(&x, gpu) && x.n_left) {
+        r = 1;
+        while (r && is_idle(&x, gpu) && x.n_left) {
             r = serve(&x, gpu);
             if (r < 0)
                 return ws_forward(r);

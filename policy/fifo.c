@@ -56,13 +56,15 @@ static int priority_of(const struct ws_policy_snapshot *s, int job)
     return t->best_effort ? 0 : t->priority;
 }
 
-/* The waiting job that is next, leaving out those that @ret has started since index @begin. */
-static int next(const struct fifo *p, const struct ws_policy_snapshot *s,
+/* The waiting job that is next on @gpu (-1: on any), leaving out those that @ret has started since
+ * index @begin. */
+static int next(const struct fifo *p, const struct ws_policy_snapshot *s, int gpu,
                 const struct ws_policy_decisions *ret, size_t begin)
 {
     int best = -1;
     for (int j = 0; j < s->n_jobs; j++) {
-        bool taken = s->jobs[j].state == WS_JOB_RUNNING;
+        bool taken = s->jobs[j].state == WS_JOB_RUNNING ||
+                     (gpu >= 0 && !ws_policy_can_run(&s->jobs[j], gpu));
         for (size_t i = begin; i < ret->n && !taken; i++)
             taken = ret->v[i].job == j;
         if (taken)
@@ -93,7 +95,7 @@ static int decide(struct ws_policy *policy, const struct ws_policy_snapshot *s,
     (void)event;
     size_t begin = ret->n;
     for (int first = 0; first < s->system->n_gpus;) {
-        int job = is_free(s, first, ret, begin) ? next(p, s, ret, begin) : -1, g = first;
+        int job = is_free(s, first, ret, begin) ? next(p, s, first, ret, begin) : -1, g = first;
         if (job < 0) {
             first++;
             continue;
@@ -116,11 +118,11 @@ static int decide(struct ws_policy *policy, const struct ws_policy_snapshot *s,
                           p->by_priority ? "has the highest priority" : "came first");
     }
     if (s->explain)
-        for (int j; (j = next(p, s, ret, begin)) >= 0;) {
+        for (int j; (j = next(p, s, -1, ret, begin)) >= 0;) {
             struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_WAIT, j, -1);
             if (!d)
                 return -ENOMEM;
-            ws_policy_explain(s, d, "task %d waits: every GPU has a job",
+            ws_policy_explain(s, d, "task %d waits: every GPU that it can use has a job",
                               s->system->tasks[s->jobs[j].task].id);
         }
     return 0;

@@ -9,9 +9,16 @@
 
 #include "policy/move.h"
 
+#include <math.h>
+
 struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu)
 {
     return j->moves ? j->moves[gpu] : (struct ws_policy_move){0};
+}
+
+bool ws_policy_can_run(const struct ws_policy_job *j, int gpu)
+{
+    return !isinf(ws_policy_move(j, gpu).ms);
 }
 
 bool ws_policy_nearer(const struct ws_policy_job *j, int a, int b)

@@ -8,6 +8,8 @@
 
 /* The move of @j to @gpu; all 0 if nothing is known of its data. */
 struct ws_policy_move ws_policy_move(const struct ws_policy_job *j, int gpu);
+/* Whether @j may be started on @gpu at all. */
+bool ws_policy_can_run(const struct ws_policy_job *j, int gpu);
 /* For two GPUs between which a rule does not distinguish: whether @a is better than @b, since the
  * move there takes less time, or since the job's program uses @a now. False if nothing is known, so
  * that the rule's own order holds. */

@@ -10,7 +10,7 @@ PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/proces
 	tests/process/sim.sh tests/process/sim_rt.sh tests/process/tasks.sh \
 	tests/process/policy.sh tests/process/examples.sh tests/process/tutorial.sh \
 	tests/process/energy.sh tests/process/nvml.sh tests/process/report.sh \
-	tests/process/doctor.sh tests/process/containers.sh
+	tests/process/doctor.sh tests/process/containers.sh tests/process/allotted.sh
 dist_check_SCRIPTS += $(PROCESS_TESTS)
 TEST_EXTENSIONS = .sh
 TESTS += $(PROCESS_TESTS)

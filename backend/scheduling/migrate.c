@@ -14,7 +14,7 @@
  * calls functions by their addresses stays, since these are each GPU's own, and so does machine
  * code.
  *
- * Not moved: a client with something in flight or about to be unmapped, with physical memory
+ * Not moved: a batch job to a GPU that was not allotted to it, and a client with something in flight or about to be unmapped, with physical memory
  * that it maps itself, whose kernels call malloc(), or whose launch would not fit there: it
  * stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as
  * well.
@@ -116,6 +116,12 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
             return false;
     }
     return true;
+}
+
+/* Whether a batch scheduler lets the client use that GPU. */
+static bool is_allotted(const struct ws_client *c, const struct ws_gpu *to)
+{
+    return !c->step || c->step->batch->may.gpus >> to->device->index & 1;
 }
 
 /* Whether the context can go anywhere at all, when nothing of it is in flight. */
@@ -311,8 +317,8 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct moving *moving = NULL;
     size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
-        if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) || !fits(x, to) ||
-            !may_leave(x) || far != is_far(to))
+        if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) || !is_allotted(c, to) ||
+            !fits(x, to) || !may_leave(x) || far != is_far(to))
             return false;
         if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;
@@ -386,7 +392,7 @@ void ws_dispatch_price(struct ws_dispatch *d, struct ws_gpu_job *g)
         }
         const struct ws_policy_gpu_type *type = &d->types[d->gpus[i].type];
         m.mj = m.ms * (type->static_w + (double)spec->n_sms * type->idle_w_per_sm);
-        if (!m.here && (!leaves || !fits(x, to)))
+        if (!m.here && (!leaves || !is_allotted(x->client, to) || !fits(x, to)))
             m.ms = m.mj = INFINITY;
         g->moves[i] = m;
     }

@@ -369,6 +369,38 @@ static void same_snapshot_same_answer(void **state)
     assert_true(others > 0);
 }
 
+/* A job whose move to a GPU takes for ever is not launched there, alone or with others; and a GPU on
+ * which none can run does not keep the policy from answering. */
+static void what_cannot_run_there(void **state)
+{
+    struct world *w = *state;
+    struct ws_policy_move on[MAX_GPUS][MAX_GPUS] = {
+        {{.here = true}, {.ms = INFINITY, .mj = INFINITY}},
+        {{.ms = INFINITY, .mj = INFINITY}, {.here = true}}};
+    int e = add_task(w, "enc", 3, 45700, 360, 9);
+    w->system.n_gpus = 2;
+    add_jobs(w, e, 8);
+    for (int i = 0; i < 8; i++)
+        w->jobs[i].moves = on[i % 2];
+    make(w, threshold_1);
+    decide(w);
+    assert_int_equal(n_of(w, WS_DECIDE_FUSE), 8);
+    for (size_t i = 0; i < w->d.n; i++)
+        assert_int_equal(w->d.v[i].gpu, w->d.v[i].job % 2);
+    w->snap.n_jobs = 1;
+    decide(w);
+    assert_int_equal(w->d.n, 1);
+    assert_int_equal(w->d.v[0].gpu, 0);
+    w->jobs[0].moves = on[1];
+    w->states[1].n_running = 1;
+    w->slots[1].job = 0;
+    decide(w);
+    assert_int_equal(w->d.n, 0);
+    make(w, (const char *const[]){"threshold=2", NULL});
+    decide(w);
+    assert_int_equal(w->d.n, 0);
+}
+
 static void unknown_costs_run_alone(void **state)
 {
     struct world *w = *state;
@@ -415,6 +447,7 @@ int main(void)
         T(transfers_count),
         T(model_path),
         T(same_snapshot_same_answer),
+        T(what_cannot_run_there),
         T(unknown_costs_run_alone),
         T(options_refused),
     };
