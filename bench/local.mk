@@ -28,5 +28,6 @@ bench-readme: all
 	@srcdir=$(srcdir) $(srcdir)/bench/readme.sh
 EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt \
 	bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt \
-	bench/results/2026-11-21-live-merged.txt
+	bench/results/2026-11-21-live-merged.txt bench/results/slurm-share.csv \
+	bench/results/slurm-share.svg
 include bench/live.mk

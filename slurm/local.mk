@@ -51,7 +51,7 @@ tests_slurm_hold_LDADD = -ldl
 TESTS += $(SLURM_TESTS)
 EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md \
 	slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh \
-	slurm/cluster/next.txt
+	slurm/cluster/next.txt slurm/cluster/share.sh
 
 # What the plugin adds to the start of a job, beside the same job without it.
 .PHONY: bench-slurm

@@ -219,7 +219,7 @@ static const struct ws_option options[] = {
      "The share of the paper's number of task sets; smaller is quicker and noisier (1).",
      WS_NUMBER(struct experiment_options, run.scale, 1e-4, 1)},
     WS_OPTION_JOBS(struct experiment_options, run.n_jobs),
-    {"quick", NULL, "Experiments named live- and own-: few points and short runs.",
+    {"quick", NULL, "Experiments named live-, own- and slurm-: few points and short runs.",
      WS_FLAG(struct experiment_options, run.quick)},
     {"mispredict", "PERCENT",
      "live-own, live-sbeet: each job takes up to so much more or less time than is usual (0).",
@@ -247,9 +247,8 @@ const struct ws_verb ws_verb_experiment = {
     .name = "experiment",
     .purpose = "rerun figures and tables of the papers",
     .about = "Writes CSV and plots, and prints the paper's values beside ours. Experiments whose "
-             "names begin with live- start programs on software GPUs, and those with truth- need "
-             "--data; all leaves "
-             "both out.",
+             "names begin with live- start programs on software GPUs, those with slurm- a private "
+             "Slurm cluster, and those with truth- need --data; all leaves these out.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
@@ -258,14 +257,23 @@ const struct ws_verb ws_verb_experiment = {
     .run = experiment,
 };
 
+/* Whether an experiment needs more than the models: a host with nothing else to do, Slurm, or
+ * measurements. */
+static bool needs_more(const char *name)
+{
+    static const char *const kinds[] = {"live-", "slurm-", "truth-"};
+    for (size_t i = 0; i < WS_ARRAY_SIZE(kinds); i++)
+        if (!strncmp(name, kinds[i], strlen(kinds[i])))
+            return true;
+    return false;
+}
+
 /* Runs the experiment @name, or all of them. Return: the exit status. */
 static int run_named(const char *name, struct ws_experiment_run *x)
 {
     bool all = !strcmp(name, "all"), found = all, failed = false;
     for (size_t i = 0; experiments[i]; i++) {
-        bool live = !strncmp(experiments[i]->name, "live-", strlen("live-"));
-        bool truth = !strncmp(experiments[i]->name, "truth-", strlen("truth-"));
-        if ((all && !live && !truth) || !strcmp(name, experiments[i]->name)) {
+        if ((all && !needs_more(experiments[i]->name)) || !strcmp(name, experiments[i]->name)) {
             found = true;
             failed |= run_one(experiments[i], x) < 0;
         }

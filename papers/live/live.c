@@ -37,9 +37,7 @@ static const char ready[] = "ready\n"; /* what a program prints before it waits 
 
 /* ---- the catalog ---- */
 
-/* As the daemon finds it (backend/process/paths.h): upwards from a build tree, or where it was
- * installed. malloc'ed. */
-static char *catalog_path(void)
+char *ws_live_above(const char *name)
 {
     char exe[PATH_MAX], *path = NULL;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -47,13 +45,20 @@ static char *catalog_path(void)
     if (strncmp(exe, BINDIR "/", sizeof(BINDIR)))
         for (char *slash; (slash = strrchr(exe, '/'));) {
             *slash = 0;
-            if (asprintf(&path, "%s/conf/gpu.d", exe) < 0)
+            if (asprintf(&path, "%s/%s", exe, name) < 0)
                 return NULL;
-            if (!access(path, R_OK | X_OK))
+            if (!access(path, R_OK))
                 return path;
             free(path);
         }
-    return strdup(SYSCONFDIR "/wattshare/gpu.d");
+    return NULL;
+}
+
+/* As the daemon finds it (backend/process/paths.h). malloc'ed. */
+static char *catalog_path(void)
+{
+    char *path = ws_live_above("conf/gpu.d");
+    return path ? path : strdup(SYSCONFDIR "/wattshare/gpu.d");
 }
 
 int ws_live_gpu(const char *name, struct ws_gpu_spec *ret)

@@ -86,6 +86,9 @@ WS_MUST_CHECK int ws_live_counters(struct ws_live *l, struct ws_live_counters re
 /* Ends programs and daemon. May be called twice. */
 void ws_live_stop(struct ws_live *l);
 
+/* The path of @name in the nearest folder above this program that has it: of a file of the source
+ * tree, for a program in a build tree inside it. malloc'ed; NULL: there is none. */
+char *ws_live_above(const char *name);
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
 /* The same from the file @path (NULL: the daemon's catalog), quietly. Return: false: it has no such GPU. */
