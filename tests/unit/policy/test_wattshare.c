@@ -413,6 +413,56 @@ static void test_overdue_releases(void **state)
     unmake(&w);
 }
 
+/* Of task 1, with a period of 10 ms, nothing else is known than that its releases come @late ms
+ * later than a period after the last, ten times. */
+static void teach_lateness(struct world *w, double late)
+{
+    make_world(w, 1);
+    set_task(w, 0, 8, 0, 50);
+    set_task(w, 1, 0.5, 10, 0.6);
+    make_policy(w, NULL);
+    for (int i = 0; i < 10; i++) {
+        w->snap.n_jobs = 0;
+        add_job(w, 1, WS_JOB_WAITING, w->snap.now + 0.6);
+        decide(w);
+        if (i < 9)
+            w->snap.now += 10 + late;
+    }
+    w->snap.n_jobs = 0;
+}
+
+/* The next release is due in 10 ms, and a job of 8 ms is ready 3 ms before. It can wait until
+ * then or start at once, which makes the other one late. */
+static void test_lateness_is_learned(void **state)
+{
+    (void)state;
+    struct world w;
+    teach_lateness(&w, 0);
+    w.snap.now += 7;
+    add_job(&w, 0, WS_JOB_WAITING, w.snap.now + 50);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    unmake(&w);
+    /* Nine of its releases were late by 9 ms, which counts as a mean of 9 (1 - 0.9^9) = 5.51 ms. The
+     * next one is expected 8.51 ms from now, when the other job has ended. */
+    teach_lateness(&w, 9);
+    w.snap.now += 7;
+    add_job(&w, 0, WS_JOB_WAITING, w.snap.now + 50);
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    w.sys.n_tasks = 3; /* it is remembered when the tasks change */
+    prepare(&w);
+    decide(&w);
+    assert_starts(&w, 0, 0, SMS);
+    /* It is overdue by 1 ms. Half of what is left of twice the mean is still expected. */
+    double mean = 9 * (1 - pow(0.9, 9));
+    w.snap.now += 4;
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_START, 0));
+    assert_timer(&w, w.snap.now + (2 * mean - 1) / 2);
+    unmake(&w);
+}
+
 static void test_releases_are_capped(void **state)
 {
     (void)state;
@@ -860,6 +910,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_guarantee),
         cmocka_unit_test(test_releases_are_remembered),
         cmocka_unit_test(test_overdue_releases),
+        cmocka_unit_test(test_lateness_is_learned),
         cmocka_unit_test(test_releases_are_capped),
         cmocka_unit_test(test_outcome),
         cmocka_unit_test(test_gives_up_the_largest),
