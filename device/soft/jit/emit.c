@@ -46,7 +46,7 @@ llvm_type ws_jit_lanes(llvm_type t, unsigned n)
 
 llvm_value ws_jit_constants(struct ws_jit_emit *e, llvm_type t, const int64_t *v, unsigned n)
 {
-    llvm_value k[LANES];
+    llvm_value k[4 * LANES];
     (void)e;
     for (unsigned i = 0; i < n; i++)
         k[i] = L.ConstInt(t, (uint64_t)v[i], 1);

@@ -149,6 +149,8 @@ typedef void (*llvm_destroy)(void *arg);
     WS_LLVM_BINARY(X, BuildLShr)                                                                   \
     WS_LLVM_BINARY(X, BuildAShr)                                                                   \
     WS_LLVM_BINARY(X, BuildURem)                                                                   \
+    WS_LLVM_BINARY(X, BuildUDiv)                                                                   \
+    WS_LLVM_BINARY(X, BuildSDiv)                                                                   \
     WS_LLVM_BINARY(X, BuildFAdd)                                                                   \
     WS_LLVM_BINARY(X, BuildFSub)                                                                   \
     WS_LLVM_BINARY(X, BuildFMul)                                                                   \
@@ -161,7 +163,11 @@ typedef void (*llvm_destroy)(void *arg);
     WS_LLVM_CAST(X, BuildSExt)                                                                     \
     WS_LLVM_CAST(X, BuildTrunc)                                                                    \
     WS_LLVM_CAST(X, BuildSIToFP)                                                                   \
-    WS_LLVM_CAST(X, BuildUIToFP)
+    WS_LLVM_CAST(X, BuildUIToFP)                                                                   \
+    WS_LLVM_CAST(X, BuildFPToSI)                                                                   \
+    WS_LLVM_CAST(X, BuildFPToUI)                                                                   \
+    WS_LLVM_CAST(X, BuildFPExt)                                                                    \
+    WS_LLVM_CAST(X, BuildFPTrunc)
 
 struct ws_llvm {
 #define X(ret, name, params) ret(*name) params;

@@ -133,6 +133,60 @@ static llvm_value funnel(struct op *o, bool left, bool wraps)
     return L.BuildTrunc(o->b, both, wide(o, 4), "");
 }
 
+/* By doubles, as the handlers do: the quotient of 32-bit integers is exact when it is cut off. One
+ * lane has an instruction, of 64 bits, because the least integer over -1 is not one of 32. By zero:
+ * all ones, and the remainder is what was to be divided. */
+static llvm_value quotient(struct op *o, bool is_signed)
+{
+    llvm_builder b = o->b;
+    llvm_value zero = L.BuildICmp(b, LLVM_EQ, o->bb, k(o, 4, 0), "");
+    llvm_value by = pick(o, zero, k(o, 4, 1), o->bb), q;
+    if (o->n == 1) {
+        llvm_type t = o->e->i64;
+        q = is_signed ? L.BuildSDiv(b, L.BuildSExt(b, o->a, t, ""), L.BuildSExt(b, by, t, ""), "")
+                      : L.BuildUDiv(b, L.BuildZExt(b, o->a, t, ""), L.BuildZExt(b, by, t, ""), "");
+        return L.BuildTrunc(b, q, wide(o, 4), "");
+    }
+    llvm_type t = ws_jit_lanes(o->e->f64, o->n);
+    if (is_signed)
+        return L.BuildFPToSI(b,
+                             L.BuildFDiv(b, L.BuildSIToFP(b, o->a, t, ""),
+                                         L.BuildSIToFP(b, by, t, ""), ""),
+                             wide(o, 4), "");
+    q = L.BuildFDiv(b, L.BuildUIToFP(b, o->a, t, ""), L.BuildUIToFP(b, by, t, ""), "");
+    return L.BuildFPToUI(b, q, wide(o, 4), "");
+}
+
+static llvm_value divided(struct op *o, bool is_signed)
+{
+    llvm_value zero = L.BuildICmp(o->b, LLVM_EQ, o->bb, k(o, 4, 0), "");
+    return pick(o, zero, k(o, 4, UINT32_MAX), quotient(o, is_signed));
+}
+
+static llvm_value remainder_of(struct op *o, bool is_signed)
+{
+    return L.BuildSub(o->b, o->a, L.BuildMul(o->b, o->bb, quotient(o, is_signed), ""), "");
+}
+
+/* Bytes of a and b where a constant says which; its nibbles with the fourth bit ask for signs, and
+ * are left to the handler. */
+static llvm_value permute(struct op *o)
+{
+    uint64_t which;
+    int64_t from[4 * 32];
+    const struct ws_jit_plan *p = o->e->p;
+    if (!ws_jit_const(p, ws_jit_row_of(p, (uint32_t)uop(o->e)->c), &which) || which & 0x8888)
+        return NULL;
+    for (unsigned i = 0; i < 4 * o->n; i++) {
+        unsigned byte = (unsigned)(which >> (4 * (i % 4))) & 7;
+        from[i] = (int64_t)(byte & 4 ? 4 * o->n : 0) + i / 4 * 4 + (byte & 3);
+    }
+    llvm_type t = L.VectorType(o->e->i8, 4 * o->n);
+    llvm_value a = L.BuildBitCast(o->b, o->a, t, ""), b = L.BuildBitCast(o->b, o->bb, t, "");
+    a = L.BuildShuffleVector(o->b, a, b, ws_jit_constants(o->e, o->e->i32, from, 4 * o->n), "");
+    return L.BuildBitCast(o->b, a, wide(o, 4), "");
+}
+
 static llvm_value table(struct op *o, uint32_t bits)
 {
     llvm_value in[3] = {o->a, o->bb, o->c}, r = k(o, 4, 0);
@@ -212,6 +266,16 @@ static llvm_value integer(struct op *o)
         return L.BuildAdd(b, product(o, 4, false), o->c, "");
     case WS_H_mad_wide_s32:
         return L.BuildAdd(b, product(o, 4, true), o->c, "");
+    case WS_H_div_u32:
+        return divided(o, false);
+    case WS_H_div_s32:
+        return divided(o, true);
+    case WS_H_rem_u32:
+        return remainder_of(o, false);
+    case WS_H_rem_s32:
+        return remainder_of(o, true);
+    case WS_H_prmt:
+        return permute(o);
     case WS_H_shf_l_clamp:
         return funnel(o, true, false);
     case WS_H_shf_l_wrap:
@@ -256,10 +320,18 @@ static llvm_value resize(struct op *o, unsigned from, bool is_signed, unsigned t
                      : L.BuildZExt(o->b, o->a, wide(o, to), "");
 }
 
+/* a below b, of so many bytes each. */
+static llvm_value packed(struct op *o, unsigned bytes)
+{
+    llvm_type t = wide(o, 2 * bytes);
+    llvm_value high = L.BuildZExt(o->b, o->bb, t, "");
+    high = L.BuildShl(o->b, high, k(o, 2 * bytes, 8 * bytes), "");
+    return L.BuildOr(o->b, L.BuildZExt(o->b, o->a, t, ""), high, "");
+}
+
 static llvm_value conversion(struct op *o)
 {
     llvm_builder b = o->b;
-    llvm_type t8 = wide(o, 8);
     switch (o->h) {
 #define X(n, bytes)                                                                                \
     case WS_H_cvt_##n##_u8:                                                                        \
@@ -279,11 +351,22 @@ static llvm_value conversion(struct op *o)
         X(8, 1)
         WIDTHS(X)
 #undef X
+    case WS_H_pack2_8:
+        return packed(o, 1);
+    case WS_H_pack2_16:
+        return packed(o, 2);
     case WS_H_pack2_32:
-        return L.BuildOr(b, L.BuildZExt(b, o->a, t8, ""),
-                         L.BuildShl(b, L.BuildZExt(b, o->bb, t8, ""), k(o, 8, 32), ""), "");
+        return packed(o, 4);
+    case WS_H_unlo_8:
+        return L.BuildTrunc(b, o->a, wide(o, 1), "");
+    case WS_H_unlo_16:
+        return L.BuildTrunc(b, o->a, wide(o, 2), "");
     case WS_H_unlo_32:
         return L.BuildTrunc(b, o->a, wide(o, 4), "");
+    case WS_H_unhi_8:
+        return L.BuildTrunc(b, L.BuildLShr(b, o->a, k(o, 2, 8), ""), wide(o, 1), "");
+    case WS_H_unhi_16:
+        return L.BuildTrunc(b, L.BuildLShr(b, o->a, k(o, 4, 16), ""), wide(o, 2), "");
     case WS_H_unhi_32:
         return L.BuildTrunc(b, L.BuildLShr(b, o->a, k(o, 8, 32), ""), wide(o, 4), "");
     case WS_H_cvta_to:
@@ -331,6 +414,10 @@ static llvm_value float_op(struct op *o)
     case WS_H_sqrt_f32:
         return canonical(o,
                          intrinsic(o, "sqrt", "f32", t, (llvm_value[]){to_float(o, o->a)}, 1, 1));
+    case WS_H_cvt_f32_f64:
+        return canonical(o, L.BuildFPTrunc(b, to_double(o, o->a), t, ""));
+    case WS_H_rcp_f32:
+        return canonical(o, L.BuildFDiv(b, to_float(o, k(o, 4, 0x3f800000)), to_float(o, o->a), ""));
     case WS_H_cvt_f32_s32:
         return L.BuildBitCast(b, L.BuildSIToFP(b, o->a, t, ""), wide(o, 4), "");
     case WS_H_cvt_f32_u32:
@@ -338,6 +425,62 @@ static llvm_value float_op(struct op *o)
     default:
         return NULL;
     }
+}
+
+/* A result that is NaN has the bits of one of the operands, and which one is the compiler's choice:
+ * all NaNs are left to the handler. */
+static llvm_value double_op(struct op *o)
+{
+    llvm_builder b = o->b;
+    llvm_type t = ws_jit_lanes(o->e->f64, o->n);
+    if (uop(o->e)->mx != MX_DEFAULT)
+        return NULL;
+    switch (o->h) {
+    case WS_H_add_f64:
+        return L.BuildFAdd(b, to_double(o, o->a), to_double(o, o->bb), "");
+    case WS_H_sub_f64:
+        return L.BuildFSub(b, to_double(o, o->a), to_double(o, o->bb), "");
+    case WS_H_mul_f64:
+        return L.BuildFMul(b, to_double(o, o->a), to_double(o, o->bb), "");
+    case WS_H_div_f64:
+        return L.BuildFDiv(b, to_double(o, o->a), to_double(o, o->bb), "");
+    case WS_H_rcp_f64:
+        return L.BuildFDiv(b, to_double(o, k(o, 8, UINT64_C(0x3ff) << 52)), to_double(o, o->a), "");
+    case WS_H_fma_f64:
+        if (!o->e->has_fma)
+            return NULL;
+        return intrinsic(
+            o, "fma", "f64", t,
+            (llvm_value[]){to_double(o, o->a), to_double(o, o->bb), to_double(o, o->c)}, 3, 3);
+    case WS_H_sqrt_f64:
+        return intrinsic(o, "sqrt", "f64", t, (llvm_value[]){to_double(o, o->a)}, 1, 1);
+    case WS_H_cvt_f64_f32:
+        return L.BuildFPExt(b, to_float(o, o->a), t, "");
+    case WS_H_cvt_f64_s32:
+        return L.BuildSIToFP(b, o->a, t, "");
+    case WS_H_cvt_f64_u32:
+        return L.BuildUIToFP(b, o->a, t, "");
+    default:
+        return NULL;
+    }
+}
+
+static void set_unless_nan(struct op *o, uint32_t row, llvm_value v)
+{
+    struct ws_jit_emit *e = o->e;
+    llvm_value nan = L.BuildFCmp(o->b, LLVM_UNO, v, v, "");
+    if (o->n > 1)
+        nan = L.BuildICmp(o->b, LLVM_NE, L.BuildBitCast(o->b, nan, e->i32, ""),
+                          ws_jit_int(e, e->i32, 0), "");
+    llvm_block some = ws_jit_block(e), none = ws_jit_block(e), join = ws_jit_block(e);
+    L.BuildCondBr(o->b, nan, some, none);
+    ws_jit_begin(e, some);
+    ws_jit_call_handler(e);
+    L.BuildBr(o->b, join);
+    ws_jit_begin(e, none);
+    ws_jit_set(e, row, L.BuildBitCast(o->b, v, wide(o, 8), ""));
+    L.BuildBr(o->b, join);
+    ws_jit_begin(e, join);
 }
 
 /* ---- predicates ---- */
@@ -488,6 +631,11 @@ bool ws_jit_emit_op(struct ws_jit_emit *e)
     }
     if (e->p->rows[d].width == 0)
         return false;
+    r = double_op(&o);
+    if (r) {
+        set_unless_nan(&o, d, r);
+        return true;
+    }
     r = integer(&o);
     r = r ? r : conversion(&o);
     r = r ? r : float_op(&o);
