@@ -24,20 +24,20 @@ for kind in $kinds; do
 done
 # Faults, and a worker's end at any moment.
 # shellcheck disable=SC2086
-timeout 100 tests/device/worker worker $mock || exit 1
+timeout 250 tests/device/worker worker $mock || exit 1
 # Two GPUs.
 # shellcheck disable=SC2086
 for kind in cuda cuda-unfenced; do
-    WS_MOCK_GPUS=2 timeout 100 tests/device/pair $kind $mock || exit 1
+    WS_MOCK_GPUS=2 timeout 250 tests/device/pair $kind $mock || exit 1
 done
 # shellcheck disable=SC2086
 for kind in cuda worker; do
-    WS_MOCK_GPUS=2 WS_MOCK_NO_PEERS=1 timeout 100 tests/device/pair $kind $mock || exit 1
+    WS_MOCK_GPUS=2 WS_MOCK_NO_PEERS=1 timeout 250 tests/device/pair $kind $mock || exit 1
 done
 # Memory that outlives its process.
 # shellcheck disable=SC2086
-timeout 100 tests/device/keep cuda $mock || exit 1
+timeout 250 tests/device/keep cuda $mock || exit 1
 r=0
 # shellcheck disable=SC2086
-WS_MOCK_NO_EXPORT=1 timeout 100 tests/device/keep cuda $mock || r=$?
+WS_MOCK_NO_EXPORT=1 timeout 250 tests/device/keep cuda $mock || r=$?
 [ $r = 77 ]
