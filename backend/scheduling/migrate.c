@@ -14,10 +14,10 @@
  * calls functions by their addresses stays, since these are each GPU's own, and so does machine
  * code.
  *
- * Not moved: a batch job to a GPU that was not allotted to it, and a client with something in flight or about to be unmapped, with physical memory
- * that it maps itself, whose kernels call malloc(), or whose launch would not fit there: it
- * stays, and the policy's choice of a GPU counts for nothing. Memory that others share stays as
- * well.
+ * Not moved: a batch job to a GPU that was not allotted to it, and a client with something in
+ * flight or about to be unmapped, with physical memory that it maps itself, whose kernels call
+ * malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts
+ * for nothing. Memory that others share stays as well.
  *
  * What policies are told of it beforehand (ws_dispatch_price()) is the same: the copies of what
  * is named. Each goes through both GPUs' host links, so the slower one is counted, where the
