@@ -12,9 +12,8 @@ import argparse, importlib.util, os, re, shutil, subprocess, sys, tempfile
 WATTSHARE = os.environ.get("WATTSHARE", "wattshare")
 WARP = """array_reduce atomic runlength_encode reload sparse rand options struct func vec quat fast_math smoothstep static
 conditional ctypes utils""".split()
-NUMBA = """array atomics blackscholes boolean complex constmem debug dispatcher errors
-exception fastmath forall globals gufunc idiv intrinsics laplace localmem math matmul montecarlo multithreads nondet operator
-print reduction sm sync transpose vectorize""".split()
+NUMBA = "numba.cuda.tests"  # of it, what stands in these packages
+NUMBA_PACKAGES = ("cudapy", "cudadrv", "nrt", "doc_examples")
 
 
 class Skip(Exception):
@@ -64,7 +63,11 @@ def warp(seconds):
 def numba(seconds):
     need("numba_cuda")
     need("filecheck")
-    return unittests([f"numba.cuda.tests.cudapy.test_{m}" for m in NUMBA], seconds)
+    places = importlib.util.find_spec("numba_cuda").submodule_search_locations
+    folders = [os.path.join(places[0], *NUMBA.split("."), p) for p in NUMBA_PACKAGES]
+    modules = [f"{NUMBA}.{os.path.basename(d)}.{f[:-3]}" for d in folders if os.path.isdir(d) for f in sorted(os.listdir(d))
+               if f.startswith("test_") and f.endswith(".py")]
+    return unittests(modules, seconds)
 
 
 def one_by_one(rights):
