@@ -584,7 +584,7 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     if (!r && options->clock == WS_CLOCK_SCALED)
         r = ws_meter_new(&d->meter, &drawn, options, index);
     if (!r && options->clock == WS_CLOCK_SCALED)
-        r = ws_vclock_join(&d->vclock, scale);
+        r = ws_vclock_join(&d->vclock, scale, options->stall_host_ns);
     if (r) {
         soft_close(&d->base);
         return r;

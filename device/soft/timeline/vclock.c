@@ -25,7 +25,8 @@ struct ws_vclock {
     pthread_t thread;
     uint32_t n_users; /* the_lock */
     double scale;
-    bool stop, holds; /* holds: an event is being fired */
+    uint64_t stall_ns; /* host: the limit of a stall */
+    bool stop, holds;  /* holds: an event is being fired */
     const void *firing;
     struct ws_list events, stalls;
     struct ws_list over;            /* stalls over their limit, whose owners are not told yet */
@@ -112,7 +113,7 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
     if (ws_list_empty(&v->stalls))
         v->stalled_since_ns = host;
     s->since_host_ns = host;
-    s->until_host_ns = host + WS_VCLOCK_STALL_NS - WS_MIN(s->stalled_host_ns, WS_VCLOCK_STALL_NS);
+    s->until_host_ns = host + v->stall_ns - WS_MIN(s->stalled_host_ns, v->stall_ns);
     s->idle_since_host_ns = 0;
     s->on = true;
     struct ws_list *at = v->stalls.prev;
@@ -334,7 +335,7 @@ static void clock_free(struct ws_vclock *v)
     free(v);
 }
 
-static int clock_start(struct ws_vclock **ret, double scale)
+static int clock_start(struct ws_vclock **ret, double scale, uint64_t stall_ns)
 {
     struct ws_vclock *v = ws_alloc(sizeof(*v));
     if (!v)
@@ -350,6 +351,7 @@ static int clock_start(struct ws_vclock **ret, double scale)
     ws_list_init(&v->stalls);
     ws_list_init(&v->over);
     v->scale = scale;
+    v->stall_ns = stall_ns ? stall_ns : WS_VCLOCK_STALL_NS;
     v->base_host_ns = ws_clock_ns();
     sigset_t all, old; /* signals are the daemon loop's */
     sigfillset(&all);
@@ -364,10 +366,10 @@ static int clock_start(struct ws_vclock **ret, double scale)
     return 0;
 }
 
-int ws_vclock_join(struct ws_vclock **ret, double scale)
+int ws_vclock_join(struct ws_vclock **ret, double scale, uint64_t stall_host_ns)
 {
     pthread_mutex_lock(&the_lock);
-    int r = the_clock ? 0 : clock_start(&the_clock, scale);
+    int r = the_clock ? 0 : clock_start(&the_clock, scale, stall_host_ns);
     if (!r) {
         the_clock->n_users++;
         *ret = the_clock;

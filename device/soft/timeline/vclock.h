@@ -43,9 +43,10 @@ struct ws_vstall {
  * time, or a program, can bring. */
 #define WS_VCLOCK_IDLE_NS UINT64_C(50000000)
 
-/* The process's clock, started with @scale by the first, ended when the last one left. Return: 0,
- * -ENOMEM, -EAGAIN. */
-WS_MUST_CHECK int ws_vclock_join(struct ws_vclock **ret, double scale);
+/* The process's clock, started with @scale by the first, ended when the last one left.
+ * @stall_host_ns: the limit of a stall, of the first; 0: WS_VCLOCK_STALL_NS. Return: 0, -ENOMEM,
+ * -EAGAIN. */
+WS_MUST_CHECK int ws_vclock_join(struct ws_vclock **ret, double scale, uint64_t stall_host_ns);
 void ws_vclock_leave(struct ws_vclock *v);
 
 uint64_t ws_vclock_now_ns(struct ws_vclock *v);

@@ -19,10 +19,13 @@ static int setup_functional(void **state)
     return rig_open(state,
                     &(struct ws_device_options){.clock = WS_CLOCK_FUNCTIONAL, .n_workers = 2});
 }
+/* The clock waits for kernels however slow the host is. */
 static int setup(void **state)
 {
-    return rig_open(
-        state, &(struct ws_device_options){.clock = WS_CLOCK_SCALED, .scale = 20, .n_workers = 2});
+    return rig_open(state, &(struct ws_device_options){.clock = WS_CLOCK_SCALED,
+                                                       .scale = 20,
+                                                       .stall_host_ns = 100 * WS_NS_PER_S,
+                                                       .n_workers = 2});
 }
 
 /* Blocks that wait for each other wait in device time too, for as long as the host takes: not 20
