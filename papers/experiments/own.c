@@ -44,6 +44,7 @@ static const struct setting settings[] = {
     {"early", "rtx3070@24,t400", LATEST_EARLY, false},
     {"redrawn", "rtx3070@24,t400", 0, true},
 };
+enum { N_PAPER = 3 }; /* the first settings, which are sBEET-mg's design on two GPUs */
 
 /* A policy, and what is counted of it in a run. */
 struct contender {
@@ -339,20 +340,51 @@ static double total_missed(const struct contest *c, int contender)
     return sum;
 }
 
-static void compare_misses(struct ws_experiment_run *x, const struct contest *c)
+/* Misses of all sets of a setting. */
+struct totals {
+    double own, theirs; /* sbeet-mg's */
+    double least;       /* no policy avoids them */
+};
+
+static struct totals totals_of(const struct contest *c)
+{
+    struct totals t = {total_missed(c, OWN), total_missed(c, find(c, "sbeet-mg")), 0};
+    for (int i = 0; i < N_U * c->n_sets; i++)
+        t.least += c->bounds[i].missed;
+    return t;
+}
+
+/* What any policy could reach of what is wanted. */
+static void compare_bound(struct ws_experiment_run *x, const char *setting, const struct totals *t)
+{
+    char what[120], note[160];
+    snprintf(what, sizeof(what), "%s: misses that no policy avoids, %% of sbeet-mg's", setting);
+    snprintf(note, sizeof(note), "at least %.0f of %.0f; we miss %.0f", t->least, t->theirs,
+             t->own);
+    ws_experiment_compare(x, what, NAN, t->theirs > 0 ? 100 * t->least / t->theirs : 0, 0,
+                          WS_SPREAD_ABSOLUTE, note);
+}
+
+static void compare_misses(struct ws_experiment_run *x, const char *setting, const struct totals *t)
+{
+    char what[120], note[160];
+    snprintf(what, sizeof(what), "%s: misses, %% of sbeet-mg's", setting);
+    snprintf(note, sizeof(note), "%.0f of %.0f", t->own, t->theirs);
+    ws_experiment_at_most(x, what, 100.0 / 6, t->theirs > 0 ? 100 * t->own / t->theirs : 0, note);
+    compare_bound(x, setting, t);
+}
+
+static void compare_sets(struct ws_experiment_run *x, const struct contest *c)
 {
     int mg = find(c, "sbeet-mg"), n_more = 0;
     char what[120], note[160];
-    double own = total_missed(c, OWN), theirs = total_missed(c, mg), most = 0;
+    double most = 0;
     for (int u = 0; u < N_U; u++)
         for (int i = 0; i < c->n_sets; i++) {
             double more = at(c, u, i, OWN)->missed - at(c, u, i, mg)->missed;
             n_more += more > 0;
             most = fmax(most, more);
         }
-    snprintf(what, sizeof(what), "%s: misses, %% of sbeet-mg's", c->setting->name);
-    snprintf(note, sizeof(note), "%.0f of %.0f", own, theirs);
-    ws_experiment_at_most(x, what, 100.0 / 6, theirs > 0 ? 100 * own / theirs : 0, note);
     snprintf(what, sizeof(what), "%s: sets with more misses than with sbeet-mg", c->setting->name);
     snprintf(note, sizeof(note), "of %d; at most %.0f jobs more", N_U * c->n_sets, most);
     ws_experiment_at_most(x, what, 0, n_more, note);
@@ -376,19 +408,6 @@ static void compare_ways(struct ws_experiment_run *x, const struct contest *c, i
              c->setting->name);
     ws_experiment_compare(x, what, NAN, 100 * simple_way / n, 0, WS_SPREAD_ABSOLUTE,
                           "wanted: 50; this bound lets all jobs share an awake GPU");
-}
-
-/* How many of our own misses no policy could have avoided. */
-static void compare_bound(struct ws_experiment_run *x, const struct contest *c)
-{
-    char what[120], note[160];
-    double least = 0, own = total_missed(c, OWN);
-    for (int i = 0; i < N_U * c->n_sets; i++)
-        least += c->bounds[i].missed;
-    snprintf(what, sizeof(what), "%s: misses that no policy avoids, %% of ours", c->setting->name);
-    snprintf(note, sizeof(note), "at least %.0f of %.0f", least, own);
-    ws_experiment_compare(x, what, NAN, own > 0 ? 100 * least / own : 0, 0, WS_SPREAD_ABSOLUTE,
-                          note);
 }
 
 static void compare_energy(struct ws_experiment_run *x, const struct contest *c)
@@ -419,6 +438,7 @@ static void compare_energy(struct ws_experiment_run *x, const struct contest *c)
 
 static int run_own_sbeet(struct ws_experiment_run *x)
 {
+    struct totals paper = {0};
     int r = 0;
     for (size_t i = 0; i < (x->quick ? 1 : WS_ARRAY_SIZE(settings)) && !r; i++) {
         struct contest c;
@@ -432,13 +452,19 @@ static int run_own_sbeet(struct ws_experiment_run *x)
         if (!r)
             r = print(&c);
         if (!r) {
-            compare_misses(x, &c);
-            compare_bound(x, &c);
+            struct totals t = totals_of(&c);
+            compare_misses(x, settings[i].name, &t);
+            compare_sets(x, &c);
             compare_energy(x, &c);
+            if (i < N_PAPER)
+                paper = (struct totals){paper.own + t.own, paper.theirs + t.theirs,
+                                        paper.least + t.least};
         }
         free(c.points);
         free(c.bounds);
     }
+    if (!r && !x->quick)
+        compare_misses(x, "24, 12 and 6", &paper);
     putchar('\n');
     return r;
 }

@@ -77,6 +77,32 @@ static void test_missed(void **state)
     assert_float_equal(least_missed(&w, 10, 2), 0, 1e-6);
 }
 
+/* Jobs that take @ms on @n_sm SMs or more, and do not end in time on fewer. */
+static void make_stiff(struct world *w, double ms, int n_sm, double deadline)
+{
+    make_world(w, 3, deadline);
+    for (int m = 1; m <= SMS; m++)
+        w->wcet[m - 1] = m < n_sm ? 1000 : ms;
+}
+
+/* What the sum of all SMs and of all moments does not say. */
+static void test_missed_by_room(void **state)
+{
+    (void)state;
+    struct world w;
+    make_stiff(&w, 12, 3, 12); /* two on 3 of 4 SMs do not fit beside each other */
+    assert_float_equal(least_missed(&w, 50, 2), 2, 0.02);
+    make_stiff(&w, 12, 2, 12); /* two on 2 of 4 do */
+    assert_float_equal(least_missed(&w, 50, 1), 1, 0.02);
+    make_stiff(&w, 10, 4, 14); /* whatever their starts, all run between 4 and 10 ms */
+    assert_float_equal(least_missed(&w, 50, 2), 2, 0.05);
+    make_stiff(&w, 10, 1, 10); /* three beside each other, where there are slots for them */
+    w.gpu.n_slots = 4;
+    assert_float_equal(least_missed(&w, 50, 1), 0, 1e-6);
+    w.gpu.n_slots = 2;
+    assert_float_equal(least_missed(&w, 50, 1), 1, 0.02);
+}
+
 /* The dynamic power of one job is 80 mJ on any number of SMs. An awake GPU takes 4 W. */
 static void test_energy(void **state)
 {
@@ -136,6 +162,7 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missed),
+        cmocka_unit_test(test_missed_by_room),
         cmocka_unit_test(test_energy),
         cmocka_unit_test(test_no_policy_falls_below),
     };
