@@ -25,6 +25,11 @@ enum { WS_DIAGS_MAX = 64 };
 /* Adds an entry; strings are copied. @d may be NULL (nothing happens). */
 void ws_diags_add(struct ws_diags *d, const char *file, uint32_t line, uint32_t col,
                   const char *fmt, ...) WS_PRINTF(5, 6);
+/* How many entries were added, kept or not; 0 without @d. */
+static inline size_t ws_diags_count(const struct ws_diags *d)
+{
+    return d ? d->n + d->n_dropped : 0;
+}
 /* "file:line:col: text\n" for each entry, as malloc'ed text; never NULL unless out of memory.
  * Caller frees. */
 WS_MUST_CHECK char *ws_diags_text(const struct ws_diags *d);

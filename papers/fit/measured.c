@@ -70,7 +70,7 @@ void ws_measured_deinit(struct ws_measured_set *s)
 
 /* X(column, what stands for it where it was not measured): NAN: nothing does. What a ratio or a
  * share stands for is what most applications have. */
-#define ALL_SMS (-1) /* as many SMs as there are blocks, at most all */
+#define ALL_SMS WS_MEASURED_ALL_SMS
 #define COUNTERS(X)                                                                                \
     X(inst_executed, NAN)                                                                          \
     X(inst_integer, NAN)                                                                           \
@@ -225,30 +225,30 @@ static const struct data_source {
                {{ACTIVITY(TEXT)}, {ACTIVITY(MISSING)}, N_ACTIVITY, from_activity, false, true},
                {{WATTS(TEXT)}, {WATTS(MISSING)}, N_WATTS, from_watts, true, false}};
 
-/* Columns of all sources, under the names and in the units that files have. TEXTURES: nvprof's
- * count of what the texture units were asked for, a file may lack it. ENERGY: where there is no
- * power. */
-enum { GPU, APP, INPUT, CORE, MEMORY, TIME, POWER, ENERGY, TEXTURES, N_COMMON };
+/* Columns of all sources, under the names that files have: the first of them that is there counts.
+ * TEXTURES: nvprof's count of what the texture units were asked for, a file may lack it. ENERGY:
+ * where there is no power. Quantities with a unit have it in their name, after a "_". */
+enum { GPU, APP, INPUT, TEXTURES, CORE, MEMORY, TIME, POWER, ENERGY, N_COMMON };
+enum { NAMES_MAX = 7, UNITS_MAX = 5, NAME_BYTES = 40 };
 static const struct common_name {
-    int what;
-    const char *name;
-    double unit;
-} common[] = {{GPU, "gpu", 0},
-              {APP, "app", 0},
-              {APP, "application", 0},
-              {INPUT, "input", 0},
-              {CORE, "core_mhz", 1},
-              {MEMORY, "mem_mhz", 1},
-              {MEMORY, "memory_mhz", 1},
-              {TIME, "time_s", 1},
-              {TIME, "time_ms", 1e-3},
-              {TIME, "time_us", 1e-6},
-              {TIME, "time_ns", 1e-9},
-              {POWER, "power_w", 1},
-              {POWER, "power_mw", 1e-3},
-              {ENERGY, "energy_j", 1},
-              {ENERGY, "energy_mj", 1e-3},
-              {TEXTURES, "tex_cache_transactions", 1}};
+    const char *names[NAMES_MAX];
+    struct {
+        const char *name;
+        double is;
+    } units[UNITS_MAX];
+} common[N_COMMON] = {
+    [GPU] = {{"gpu"}, {{0}}},
+    [APP] = {{"app", "application", "benchmark", "program", "name", "kernel"}, {{0}}},
+    [INPUT] = {{"input"}, {{0}}},
+    [TEXTURES] = {{"tex_cache_transactions"}, {{0}}},
+    [CORE] = {{"core", "core_clock", "sm_clock", "graphics_clock"},
+              {{"mhz", 1}, {"ghz", 1e3}, {"khz", 1e-3}, {"hz", 1e-6}}},
+    [MEMORY] = {{"mem", "memory", "mem_clock", "memory_clock"},
+                {{"mhz", 1}, {"ghz", 1e3}, {"khz", 1e-3}, {"hz", 1e-6}}},
+    [TIME] = {{"time", "duration", "runtime"},
+              {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}},
+    [POWER] = {{"power"}, {{"w", 1}, {"mw", 1e-3}, {"kw", 1e3}}},
+    [ENERGY] = {{"energy"}, {{"j", 1}, {"mj", 1e-3}, {"uj", 1e-6}, {"kj", 1e3}}}};
 
 struct measured_table {
     struct ws_csv csv;
@@ -263,21 +263,49 @@ static int column(const struct ws_csv *t, const char *name)
     return ws_csv_column(t, names);
 }
 
-static bool find_columns(struct measured_table *t, struct ws_diags *diags)
+/* The first of the quantity's names and units that there is a column of. */
+static void find_common(struct measured_table *t, int what)
 {
-    for (int i = 0; i < N_COMMON; i++)
-        t->common[i] = -1;
-    for (size_t i = 0; i < WS_ARRAY_SIZE(common); i++) {
-        int what = common[i].what, at = column(&t->csv, common[i].name);
-        if (t->common[what] >= 0 || at < 0)
-            continue;
-        t->common[what] = at;
-        t->unit[what] = common[i].unit;
+    const struct common_name *c = &common[what];
+    char text[NAME_BYTES];
+    t->common[what] = -1;
+    t->unit[what] = 1;
+    for (int i = 0; i < NAMES_MAX && c->names[i] && t->common[what] < 0; i++) {
+        if (!c->units[0].name)
+            t->common[what] = column(&t->csv, c->names[i]);
+        for (int k = 0; k < UNITS_MAX && c->units[k].name && t->common[what] < 0; k++) {
+            snprintf(text, sizeof(text), "%s_%s", c->names[i], c->units[k].name);
+            t->common[what] = column(&t->csv, text);
+            t->unit[what] = c->units[k].is;
+        }
     }
+}
+
+/* Whether a quantity that was not found has a column that does not say its unit. */
+static bool lacks_unit(const struct measured_table *t, int what, struct ws_diags *diags)
+{
+    const struct common_name *c = &common[what];
+    if (t->common[what] >= 0 || !c->units[0].name)
+        return false;
+    for (int i = 0; i < NAMES_MAX && c->names[i]; i++) {
+        if (column(&t->csv, c->names[i]) < 0)
+            continue;
+        char text[UNITS_MAX * NAME_BYTES] = "";
+        for (int k = 0; k < UNITS_MAX && c->units[k].name; k++)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s_%s", k ? ", " : "",
+                     c->names[i], c->units[k].name);
+        ws_diags_add(diags, t->csv.file, 1, 0,
+                     "column %s does not say its unit; expected one of %s", c->names[i], text);
+        return true;
+    }
+    return false;
+}
+
+static void find_source(struct measured_table *t, struct ws_diags *diags)
+{
     for (size_t i = 0; i < WS_ARRAY_SIZE(sources) && !t->source; i++)
         if (column(&t->csv, sources[i].names[0]) >= 0)
             t->source = &sources[i];
-    size_t before = diags->n;
     if (!t->source)
         ws_diags_add(diags, t->csv.file, 1, 0,
                      "no counters: a column inst_executed, sm_active or elapsed_cycles is needed, "
@@ -287,13 +315,25 @@ static bool find_columns(struct measured_table *t, struct ws_diags *diags)
         if (t->at[i] < 0 && isnan(t->source->missing[i]))
             ws_diags_add(diags, t->csv.file, 1, 0, "column %s is missing", t->source->names[i]);
     }
+}
+
+static bool find_columns(struct measured_table *t, struct ws_diags *diags)
+{
+    size_t before = ws_diags_count(diags);
+    bool unclear = false;
+    for (int i = 0; i < N_COMMON; i++) {
+        find_common(t, i);
+        unclear |= lacks_unit(t, i, diags);
+    }
+    find_source(t, diags);
     if (t->common[APP] < 0)
-        ws_diags_add(diags, t->csv.file, 1, 0, "column app is missing");
-    if (t->common[TIME] < 0 && t->common[POWER] < 0)
+        ws_diags_add(diags, t->csv.file, 1, 0,
+                     "column app (or application, benchmark, program, name, kernel) is missing");
+    if (!unclear && t->common[TIME] < 0 && t->common[POWER] < 0)
         ws_diags_add(diags, t->csv.file, 1, 0,
                      "there is no time (time_s, time_ms, time_us, time_ns) and no power (power_w, "
                      "power_mw)");
-    return diags->n == before;
+    return ws_diags_count(diags) == before;
 }
 
 /* What tables have in a cell of which nothing is known. */
@@ -320,15 +360,18 @@ static double number(const struct measured_table *t, int at, double missing, dou
 static double quantity(const struct measured_table *t, int what, double min, double max,
                        struct ws_diags *diags)
 {
-    double unit = t->unit[what] > 0 ? t->unit[what] : 1;
+    double unit = t->unit[what];
     return unit * number(t, t->common[what], NAN, min / unit, max / unit, diags);
 }
 
-/* The column, near what the GPU has: not in another unit. */
-static double about(const struct measured_table *t, int at, double is, struct ws_diags *diags)
+/* A clock, near the GPU's: not in another unit. */
+static double clock_mhz(const struct measured_table *t, int what, double is, bool *ret_said,
+                        struct ws_diags *diags)
 {
     enum { TIMES_LESS = 50, TIMES_MORE = 4 };
-    return number(t, at, is, is / TIMES_LESS, is * TIMES_MORE, diags);
+    double mhz = quantity(t, what, is / TIMES_LESS, is * TIMES_MORE, diags);
+    *ret_said |= !isnan(mhz);
+    return isnan(mhz) ? is : mhz;
 }
 
 static bool is_share(const char *name)
@@ -339,6 +382,25 @@ static bool is_share(const char *name)
         if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
             return true;
     return false;
+}
+
+/* 0 to 1, or 0 to 100 with a sign of percent, as nvprof prints it. */
+static double share(const struct measured_table *t, int at, struct ws_diags *diags)
+{
+    char *cell = at < 0 ? NULL : t->csv.cells[at];
+    size_t n = cell ? strlen(cell) : 0;
+    bool is_percent = n && cell[n - 1] == '%';
+    if (is_percent)
+        cell[n - 1] = 0;
+    double said = n ? strtod(cell, NULL) : 0;
+    if (!is_percent && said > 1 && said <= 100) {
+        ws_diags_add(diags, t->csv.file, t->csv.number, 0,
+                     "%s: %g is out of range; expected 0 to 1, or %g%% with the sign",
+                     t->csv.names[at], said, said);
+        return NAN;
+    }
+    double v = number(t, at, NAN, 0, is_percent ? 100 : 1, diags);
+    return is_percent ? v / 100 : v;
 }
 
 /* Whether the launch may have taken so little time: no scheduler issues more than two instructions
@@ -369,6 +431,20 @@ static int is_of_gpu(struct ws_measured_set *s, const struct measured_table *t)
     return !strcmp(s->gpu, name);
 }
 
+/* Remembers that a value was assumed, to be told. */
+static void assume(struct ws_measured_set *s, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < s->n_assumed && s->assumed[i].column != name)
+        i++;
+    if (i == WS_ARRAY_SIZE(s->assumed))
+        return;
+    s->n_assumed += i == s->n_assumed;
+    s->assumed[i].column = name;
+    s->assumed[i].value = value;
+    s->assumed[i].n++;
+}
+
 /* The fields of @l that all sources have, and its events. */
 static int read_launch(struct ws_measured_set *s, const struct measured_table *t,
                        const struct ws_event_gpu *gpu, struct ws_measured_launch *l,
@@ -377,9 +453,10 @@ static int read_launch(struct ws_measured_set *s, const struct measured_table *t
     enum { LIMITS_MAX = 3, TIME_MAX_S = 10000 };
     const int *at = t->common;
     double v[COLUMNS_MAX], power_max = gpu->limit_w > 0 ? LIMITS_MAX * gpu->limit_w : HUGE_VAL;
-    size_t before = diags->n;
-    l->clocks.core_mhz = about(t, at[CORE], gpu->reference.core_mhz, diags);
-    l->clocks.memory_mhz = about(t, at[MEMORY], gpu->reference.memory_mhz, diags);
+    size_t before = ws_diags_count(diags);
+    l->clocks.core_mhz = clock_mhz(t, CORE, gpu->reference.core_mhz, &s->has_core_clock, diags);
+    l->clocks.memory_mhz =
+        clock_mhz(t, MEMORY, gpu->reference.memory_mhz, &s->has_memory_clock, diags);
     l->time_s = l->rate_time_s = quantity(t, TIME, 1e-9, TIME_MAX_S, diags);
     l->power_w = quantity(t, POWER, 0.1, power_max, diags);
     if (isnan(l->power_w))
@@ -392,13 +469,14 @@ static int read_launch(struct ws_measured_set *s, const struct measured_table *t
     else if (untimed && !s->keeps_untimed)
         *ret_complete = false;
     for (int i = 0; i < t->source->n; i++) {
-        v[i] = number(t, t->at[i], NAN, 0, is_share(t->source->names[i]) ? 1 : HUGE_VAL, diags);
+        v[i] = is_share(t->source->names[i]) ? share(t, t->at[i], diags)
+                                             : number(t, t->at[i], NAN, 0, HUGE_VAL, diags);
         if (!isnan(v[i]))
             continue;
         v[i] = t->source->missing[i];
         *ret_complete = *ret_complete && !isnan(v[i]);
-        s->n_assumed += !isnan(v[i]) && diags->n == before;
-        s->assumed = isnan(v[i]) ? s->assumed : t->source->names[i];
+        if (!isnan(v[i]) && ws_diags_count(diags) == before)
+            assume(s, t->source->names[i], v[i]);
     }
     if (!*ret_complete)
         return 0;
@@ -409,7 +487,7 @@ static int read_launch(struct ws_measured_set *s, const struct measured_table *t
 static int add_row(struct ws_measured_set *s, const struct measured_table *t,
                    const struct ws_event_gpu *gpu, struct ws_diags *diags)
 {
-    size_t before = diags->n;
+    size_t before = ws_diags_count(diags);
     bool complete;
     struct ws_measured_launch l = {.line = t->csv.number};
     int r = is_of_gpu(s, t);
@@ -418,7 +496,7 @@ static int add_row(struct ws_measured_set *s, const struct measured_table *t,
         return r;
     }
     r = read_launch(s, t, gpu, &l, &complete, diags);
-    if (r || diags->n != before)
+    if (r || ws_diags_count(diags) != before)
         return r;
     if (!complete) {
         s->n_left_out++;
@@ -426,7 +504,13 @@ static int add_row(struct ws_measured_set *s, const struct measured_table *t,
     }
     if (!is_slow_enough(t, gpu, &l, diags))
         return 0;
-    l.app = find_app(s, t->csv.cells[t->common[APP]]);
+    const char *app = t->csv.cells[t->common[APP]];
+    if (!*app) {
+        ws_diags_add(diags, t->csv.file, t->csv.number, 0, "%s is empty; expected a name",
+                     t->csv.names[t->common[APP]]);
+        return 0;
+    }
+    l.app = find_app(s, app);
     if (l.app < 0)
         return l.app;
     l.family = s->apps[l.app].family;
@@ -475,12 +559,12 @@ int ws_measured_read(struct ws_measured_set *s, FILE *f, const char *name,
                      const struct ws_event_gpu *gpu, struct ws_diags *diags)
 {
     struct reading x = {.set = s, .gpu = gpu, .diags = diags};
-    size_t before = diags->n;
+    size_t before = ws_diags_count(diags);
     int r = ws_csv_open(&x.table.csv, f, name, diags);
     if (!r && find_columns(&x.table, diags))
         r = each_row(&x.table.csv, diags, read_row, &x);
     ws_csv_deinit(&x.table.csv);
-    return r < 0 ? ws_forward(r) : diags->n != before ? -EINVAL : 0;
+    return r < 0 ? ws_forward(r) : ws_diags_count(diags) != before ? -EINVAL : 0;
 }
 
 static int read_family(void *arg)
@@ -498,7 +582,7 @@ int ws_measured_families(struct ws_measured_set *s, FILE *f, const char *name,
                          struct ws_diags *diags)
 {
     struct reading x = {.set = s, .diags = diags};
-    size_t before = diags->n;
+    size_t before = ws_diags_count(diags);
     int r = ws_csv_open(&x.table.csv, f, name, diags);
     if (!r) {
         x.app = column(&x.table.csv, "app");
@@ -509,5 +593,5 @@ int ws_measured_families(struct ws_measured_set *s, FILE *f, const char *name,
             r = each_row(&x.table.csv, diags, read_family, &x);
     }
     ws_csv_deinit(&x.table.csv);
-    return r < 0 ? ws_forward(r) : diags->n != before ? -EINVAL : 0;
+    return r < 0 ? ws_forward(r) : ws_diags_count(diags) != before ? -EINVAL : 0;
 }

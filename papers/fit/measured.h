@@ -9,12 +9,14 @@
  *              Its estimate of the power of the instruction buffers (aw_ibp) stands for the
  *              instructions, at 0.15 nJ each, which are all taken for integer ones of whole warps
  *
- * Every file needs the column app, and a time (time_s, or in ms, us or ns) or a power (power_w or
- * power_mw; or energy_j or energy_mj beside a time). core_mhz and mem_mhz are the clocks; without
- * them the launches ran at the GPU's reference clocks. input says what they worked on. Cells that
- * are empty or say NA, nan or the like were not measured. For some columns a value is assumed then
- * (measured.c); rows without one of the other events are left out and counted. Columns that contain
- * the time in another form (throughputs, instructions per clock) are not read. Threads: none. */
+ * Every file needs the column app (or another name of it, measured.c), and a time (time_s, or in
+ * ms, us or ns) or a power (power_w, or in mw or kw; or energy_j, or in mj, uj or kj, beside a
+ * time). core_mhz and mem_mhz (or in ghz, khz or hz) are the clocks; without them the launches ran
+ * at the GPU's reference clocks. input says what they worked on. Shares are 0 to 1, or have a sign
+ * of percent. Cells that are empty or say NA, nan or the like were not measured. For some columns a
+ * value is assumed then (measured.c); rows without one of the other events are left out and
+ * counted. Columns that contain the time in another form (throughputs, instructions per clock) are
+ * not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
 #define WS_PAPERS_FIT_MEASURED_H
 
@@ -26,6 +28,14 @@ struct ws_measured_name {
     char *name;
     int family; /* of an application */
 };
+enum { WS_MEASURED_ASSUMED_MAX = 16 };
+struct ws_measured_assumed {
+    const char *column;
+    double value;
+    size_t n; /* launches */
+};
+/* A value that is assumed: as many SMs are at work as there are blocks, at most all. */
+#define WS_MEASURED_ALL_SMS (-1)
 struct ws_measured_set {
     struct ws_measured_launch *v;
     size_t n, cap;
@@ -37,9 +47,11 @@ struct ws_measured_set {
     size_t n_others;
     int n_apps, n_families, n_inputs;
     size_t apps_cap, families_cap, inputs_cap;
-    size_t n_left_out;   /* rows without events */
-    size_t n_assumed;    /* cells for which a value was assumed, */
-    const char *assumed; /* and the last one's column */
+    size_t n_left_out; /* rows without events */
+    /* The columns whose value was not measured in @n launches, so that one was assumed. */
+    struct ws_measured_assumed assumed[WS_MEASURED_ASSUMED_MAX];
+    size_t n_assumed;
+    bool has_core_clock, has_memory_clock; /* some launch says it */
     /* Set by the caller: keeps launches whose power was measured and whose time was not; their
      * rate_time_s is NAN if events are counted. */
     bool keeps_untimed;

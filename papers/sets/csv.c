@@ -7,36 +7,66 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "papers/sets/csv.h"
 
-/* Cuts @text into cells, in place, and removes quotes. Return: how many, or max + 1. */
-static int split(char *text, char **cells, int max)
+/* Takes the quotes off the text that begins at @s, in place. Return: where the text after the
+ * closing quote is; NULL: there is none. */
+static char *unquote(char *s, char **ret_end)
+{
+    char *out = s;
+    for (; *s && !(*s == '"' && s[1] != '"'); s++) {
+        s += *s == '"';
+        *out++ = *s;
+    }
+    *ret_end = out;
+    return *s ? s + 1 : NULL;
+}
+
+static bool is_blank(const struct ws_csv *c, char letter)
+{
+    return letter == ' ' || (letter == '\t' && c->separator != '\t');
+}
+
+enum { UNCLOSED = -1 };
+#define UNCLOSED_TEXT "a quote (\") is not closed in this line"
+/* Cuts @text into cells, in place, and removes quotes and the blanks around cells. Return: how
+ * many, the most there may be + 1, or UNCLOSED: a quote is. */
+static int split(const struct ws_csv *c, char *text, char *cells[WS_CSV_COLUMNS_MAX])
 {
     int n = 0;
     for (char *s = text;; s++) {
-        if (n == max)
-            return max + 1;
-        char *out = s;
+        if (n == WS_CSV_COLUMNS_MAX)
+            return n + 1;
+        while (is_blank(c, *s))
+            s++;
+        char *out = s, *quoted_end = NULL;
         cells[n++] = s;
-        bool quoted = *s == '"';
-        if (quoted) {
+        if (*s == '"') {
             cells[n - 1] = ++s;
-            for (out = s; *s && !(*s == '"' && s[1] != '"'); s++) {
-                s += *s == '"';
-                *out++ = *s;
-            }
-            s += *s == '"';
+            s = unquote(s, &out);
+            if (!s)
+                return UNCLOSED;
+            quoted_end = out;
         }
-        while (*s && *s != ',')
+        while (*s && *s != c->separator)
             *out++ = *s++;
         bool last = !*s;
+        while (out > (quoted_end ? quoted_end : cells[n - 1]) && is_blank(c, out[-1]))
+            out--;
         *out = 0;
         if (last)
             return n;
     }
+}
+
+/* What is between the names: a comma, or in a line without one a semicolon or a tab. */
+static char separator_of(const char *head)
+{
+    return strchr(head, ',') ? ',' : strchr(head, ';') ? ';' : strchr(head, '\t') ? '\t' : ',';
 }
 
 static int read_line(struct ws_csv *c)
@@ -46,10 +76,37 @@ static int read_line(struct ws_csv *c)
         if (n < 0)
             return ferror(c->f) ? ws_raise(-EIO) : WS_CSV_END;
         c->number++;
-        c->text[strcspn(c->text, "\r\n")] = 0;
+        while (n && strchr("\r\n", c->text[n - 1]))
+            c->text[--n] = 0;
         if (*c->text)
             return 0;
     }
+}
+
+/* What makes the text another kind than this reads; NULL: nothing. */
+static const char *other_text(const char *text)
+{
+    if (!strncmp(text, "\xff\xfe", 2) || !strncmp(text, "\xfe\xff", 2))
+        return "the text is UTF-16; expected UTF-8";
+    return strchr(text, '\r') ? "lines end with CR alone; expected LF or CRLF" : NULL;
+}
+
+static bool are_names_good(const struct ws_csv *c, struct ws_diags *diags)
+{
+    int n = c->n_columns;
+    bool good = n >= 0 && n <= WS_CSV_COLUMNS_MAX;
+    if (n == UNCLOSED)
+        ws_diags_add(diags, c->file, c->number, 0, UNCLOSED_TEXT);
+    else if (!good)
+        ws_diags_add(diags, c->file, c->number, 0, "more than %d columns", WS_CSV_COLUMNS_MAX);
+    for (int i = 1; good && i < n; i++)
+        for (int k = 0; good && k < i; k++)
+            if (*c->names[i] && !strcmp(c->names[i], c->names[k])) {
+                ws_diags_add(diags, c->file, c->number, 0, "two columns have the name %s",
+                             c->names[i]);
+                good = false;
+            }
+    return good;
 }
 
 int ws_csv_open(struct ws_csv *c, FILE *f, const char *file, struct ws_diags *diags)
@@ -63,15 +120,20 @@ int ws_csv_open(struct ws_csv *c, FILE *f, const char *file, struct ws_diags *di
     }
     if (r)
         return ws_forward(r);
+    const char *other = other_text(c->text);
+    if (other) {
+        ws_diags_add(diags, file, 1, 0, "%s", other);
+        return WS_CSV_E_ROW;
+    }
     static const char bom[] = "\xef\xbb\xbf"; /* as spreadsheets write it */
     c->head = c->text;
     c->text = NULL;
     c->cap = 0;
     size_t skip = strncmp(c->head, bom, strlen(bom)) ? 0 : strlen(bom);
-    c->n_columns = split(c->head + skip, c->names, WS_CSV_COLUMNS_MAX);
-    if (c->n_columns <= WS_CSV_COLUMNS_MAX)
+    c->separator = separator_of(c->head + skip);
+    c->n_columns = split(c, c->head + skip, c->names);
+    if (are_names_good(c, diags))
         return 0;
-    ws_diags_add(diags, file, c->number, 0, "more than %d columns", WS_CSV_COLUMNS_MAX);
     c->n_columns = 0;
     return WS_CSV_E_ROW;
 }
@@ -81,11 +143,14 @@ int ws_csv_next(struct ws_csv *c, struct ws_diags *diags)
     int r = read_line(c);
     if (r)
         return r;
-    int n = split(c->text, c->cells, WS_CSV_COLUMNS_MAX);
+    int n = split(c, c->text, c->cells);
     if (n == c->n_columns)
         return 0;
-    ws_diags_add(diags, c->file, c->number, 0, "%d cells, but the first line names %d columns", n,
-                 c->n_columns);
+    if (n == UNCLOSED)
+        ws_diags_add(diags, c->file, c->number, 0, UNCLOSED_TEXT);
+    else
+        ws_diags_add(diags, c->file, c->number, 0, "%d cells, but the first line names %d columns",
+                     n, c->n_columns);
     return WS_CSV_E_ROW;
 }
 
@@ -98,10 +163,12 @@ void ws_csv_deinit(struct ws_csv *c)
 
 int ws_csv_column(const struct ws_csv *c, const char *const *names)
 {
-    for (; *names; names++)
-        for (int i = 0; i < c->n_columns; i++)
-            if (!strcmp(c->names[i], *names))
-                return i;
+    static int (*const same[])(const char *, const char *) = {strcmp, strcasecmp};
+    for (size_t way = 0; way < WS_ARRAY_SIZE(same); way++)
+        for (const char *const *name = names; *name; name++)
+            for (int i = 0; i < c->n_columns; i++)
+                if (!same[way](c->names[i], *name))
+                    return i;
     return -1;
 }
 

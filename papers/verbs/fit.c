@@ -95,7 +95,7 @@ static bool find_columns(const struct fit_verb *x, const struct ws_csv *t, struc
 static int add_row(struct fit_verb *x, const struct ws_csv *t, const struct columns *c,
                    struct ws_diags *diags)
 {
-    size_t before = diags->n;
+    size_t before = ws_diags_count(diags);
     struct ws_fit_sample s = {
         .fc = ws_csv_number(t, c->at[FC], -HUGE_VAL, HUGE_VAL, diags) / c->fc_unit,
         .fm = ws_csv_number(t, c->at[FM], -HUGE_VAL, HUGE_VAL, diags) / c->fm_unit,
@@ -103,7 +103,7 @@ static int add_row(struct fit_verb *x, const struct ws_csv *t, const struct colu
         .time = ws_csv_number(t, c->at[TIME], -HUGE_VAL, HUGE_VAL, diags),
         .power = ws_csv_number(t, c->at[POWER], -HUGE_VAL, HUGE_VAL, diags)};
     char error[120];
-    if (diags->n != before)
+    if (ws_diags_count(diags) != before)
         return 0;
     if (ws_fit_sample_check(&s, error, sizeof(error))) {
         ws_diags_add(diags, t->file, t->number, 0, "%s", error);

@@ -36,10 +36,11 @@ struct events_verb {
 static int report(struct events_verb *x, struct ws_diags *d, int r)
 {
     enum { SHOWN = 20 };
+    size_t n = ws_diags_count(d);
     for (size_t i = 0; i < d->n && i < SHOWN; i++)
         ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
-    if (d->n > SHOWN)
-        ws_cli_error("%s: %zu more errors", d->v[0].file, d->n - SHOWN);
+    if (n > SHOWN)
+        ws_cli_error("%s: %zu more errors", d->v[0].file, n - SHOWN);
     ws_diags_deinit(d);
     x->failed = x->failed || r == -EINVAL;
     return r == -EINVAL ? 0 : r;
@@ -111,7 +112,14 @@ static char *gpu_of_files(const struct events_verb *x, char **files, const char 
     for (; *files && !found; files++) {
         struct ws_csv t = {0};
         FILE *f = fopen(*files, "re");
-        int column = f && !ws_csv_open(&t, f, *files, NULL) ? ws_csv_column(&t, names) : -1, r = 0;
+        if (!f && !want && strcmp(*files, "-") != 0)
+            ws_cli_error("%s: %s", *files, strerror(errno));
+        struct ws_diags d = WS_DIAGS_NULL;
+        int column = f && !ws_csv_open(&t, f, *files, &d) ? ws_csv_column(&t, names) : -1, r = 0;
+        if (!want) /* with a name, the file is read once more */
+            for (size_t i = 0; i < d.n; i++)
+                ws_cli_error("%s:%u: %s", d.v[i].file, d.v[i].line, d.v[i].text);
+        ws_diags_deinit(&d);
         const char *last = NULL;
         while (column >= 0 && !found && (r = ws_csv_next(&t, NULL)) >= 0 && r != WS_CSV_END) {
             const char *said = r ? "" : t.cells[column];
@@ -441,6 +449,12 @@ static int check_and_put(struct events_verb *x)
     return put_apps(x);
 }
 
+static void put_clock(bool is_said, const char *column, double mhz)
+{
+    if (!is_said)
+        printf("no launch has a %s: %g MHz is assumed\n", column, mhz);
+}
+
 /* What of the files was not taken as it stands. */
 static void put_left_out(const struct events_verb *x)
 {
@@ -454,10 +468,15 @@ static void put_left_out(const struct events_verb *x)
                s->n_left_out);
     if (s->n_others)
         printf("%zu launches of other GPUs than %s are left out\n", s->n_others, s->gpu);
-    if (s->n_assumed)
-        printf("%zu times a counter was not measured, and its usual value is assumed (%s and the "
-               "like)\n",
-               s->n_assumed, s->assumed);
+    for (size_t i = 0; i < s->n_assumed; i++) {
+        char value[40] = "as many SMs as blocks";
+        if (s->assumed[i].value != WS_MEASURED_ALL_SMS)
+            snprintf(value, sizeof(value), "%g", s->assumed[i].value);
+        printf("%zu launches have no %s: %s is assumed\n", s->assumed[i].n, s->assumed[i].column,
+               value);
+    }
+    put_clock(s->has_core_clock, "core_mhz", x->gpu.reference.core_mhz);
+    put_clock(s->has_memory_clock, "mem_mhz", x->gpu.reference.memory_mhz);
     if (n_untimed)
         printf("%zu launches have no time: their power is predicted for the predicted time\n",
                n_untimed);

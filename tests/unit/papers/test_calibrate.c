@@ -408,6 +408,20 @@ static void other_forms_are_read(void **state)
     assert_true(isnan(s.v[1].time_s));
     near(s.v[1].e.fp32_ops / s.v[1].rate_time_s, s.v[0].e.fp32_ops / 0.5, 1e-9);
     ws_measured_deinit(&s);
+    static char spreadsheet[] =
+        "Name; Core_GHz ;\tTIME_NS;power_kW;sm_active;fp32_active;fp64_active;"
+        "\"dram_active\";GPU\r\n"
+        "\" a;b \"; 1.4 ;5e8;0.12; 90% ;25%;0;0.5;X \r\n";
+    assert_int_equal(read_text(&s, spreadsheet, &d), 0);
+    assert_int_equal(s.n, 1);
+    assert_string_equal(s.apps[0].name, " a;b ");
+    assert_string_equal(s.gpu, "X");
+    assert_true(s.has_core_clock && !s.has_memory_clock);
+    near(s.v[0].clocks.core_mhz, 1400, 1e-12);
+    near(s.v[0].time_s, 0.5, 1e-12);
+    near(s.v[0].power_w, 120, 1e-12);
+    near(s.v[0].e.active, 0.9, 1e-12);
+    ws_measured_deinit(&s);
     static char energy[] = "app,time_us,energy_mj,sm_active,fp32_active,fp64_active,"
                            "dram_active\na,2000,180,0.9,0.25,0,0.5\n";
     assert_int_equal(read_text(&s, energy, &d), 0);
@@ -428,7 +442,12 @@ static void missing_counters_are_assumed(void **state)
     struct ws_diags d = WS_DIAGS_NULL;
     assert_int_equal(read_text(&s, text, &d), 0);
     assert_int_equal(s.n, 2);
-    assert_int_equal(s.n_assumed, 2 * 8);
+    assert_int_equal(s.n_assumed, 8);
+    for (size_t i = 0; i < s.n_assumed; i++)
+        assert_int_equal(s.assumed[i].n, 2);
+    assert_string_equal(s.assumed[0].column, "inst_fp_64");
+    near(s.assumed[0].value, 0, 0);
+    assert_false(s.has_core_clock);
     near(s.v[0].e.active, 0.5, 1e-12); /* 10 blocks, 20 SMs */
     near(s.v[1].e.active, 1, 1e-12);
     near(s.v[0].e.load_requests, 1000, 1e-12);
@@ -453,7 +472,8 @@ static void wrong_rows_are_named(void **state)
     } rows[] = {
         {"app,time_s\na,1\n", 1, "no counters"},
         {"app,time_s,sm_active,fp32_active,dram_active\n", 1, "fp64_active is missing"},
-        {"time_s,sm_active,fp32_active,fp64_active,dram_active\n", 1, "app is missing"},
+        {"time_s,sm_active,fp32_active,fp64_active,dram_active\n", 1,
+         "column app (or application, benchmark, program, name, kernel) is missing"},
         {"app,sm_active,fp32_active,fp64_active,dram_active\n", 1, "no time (time_s"},
         {"app,time_s,inst_executed,inst_integer\n", 1, "inst_fp_32 is missing"},
         {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\na,1,1,1,1,1\n"
@@ -470,6 +490,18 @@ static void wrong_rows_are_named(void **state)
          "power_w: 95000"},
         {"app,time_us,sm_active,fp32_active,fp64_active,dram_active\na,-3,1,1,1,1\n", 2,
          "time_us: -3 is out of range"},
+        {"app,time,sm_active,fp32_active,fp64_active,dram_active\n", 1,
+         "column time does not say its unit; expected one of time_s, time_ms"},
+        {"app,core_clock,time_s,sm_active,fp32_active,fp64_active,dram_active\n", 1,
+         "expected one of core_clock_mhz"},
+        {"app,time_s,app,sm_active,fp32_active,fp64_active,dram_active\n", 1,
+         "two columns have the name app"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\n,1,1,1,1,1\n", 2,
+         "app is empty"},
+        {"app,time_s,sm_active,fp32_active,fp64_active,dram_active\n\"a,1,1,1,1,1\n", 2,
+         "a quote (\") is not closed"},
+        {"app,time_s\ra,1\r", 1, "lines end with CR alone"},
+        {"\xff\xfe", 1, "UTF-16"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ws_measured_set s = {0};
@@ -483,6 +515,22 @@ static void wrong_rows_are_named(void **state)
         ws_diags_deinit(&d);
         ws_measured_deinit(&s);
     }
+}
+
+/* However many rows are wrong, none of them is taken for a good one. */
+static void many_wrong_rows_are_all_wrong(void **state)
+{
+    enum { N = 2 * WS_DIAGS_MAX };
+    struct ws_measured_set s = {0};
+    struct ws_diags d = WS_DIAGS_NULL;
+    char text[100 + 30 * N] = "app,time_s,power_w,sm_active,fp32_active,fp64_active,dram_active\n";
+    for (int i = 0; i < N; i++)
+        strcat(text, "a,1,much,0.5,0.5,0.5,0.5\n");
+    assert_int_equal(read_text(&s, text, &d), -EINVAL);
+    assert_int_equal(ws_diags_count(&d), N);
+    assert_int_equal(s.n, 0);
+    ws_diags_deinit(&d);
+    ws_measured_deinit(&s);
 }
 
 static char *text_of(const char *path)
@@ -575,6 +623,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_forms_are_read),
         cmocka_unit_test(missing_counters_are_assumed),
         cmocka_unit_test(wrong_rows_are_named),
+        cmocka_unit_test(many_wrong_rows_are_all_wrong),
         cmocka_unit_test(textures_are_what_is_left),
         cmocka_unit_test(plain_powers_are_those_of_the_fit),
         cmocka_unit_test(entry_is_written),
