@@ -19,6 +19,10 @@ enum { POWER_ROUNDS = 6, TIME_ROUNDS = 4, TIME_STEPS = 40, DESCENT_SWEEPS = 4000
 #define POWER_LIMIT 0.12 /* relative errors beyond these count by their size */
 #define TIME_LIMIT  0.2
 #define VOLTAGE_MIN 0.4
+/* The voltage of a GPU whose power was measured at one core clock: about the middle of the curves
+ * of those that were measured at several. */
+#define EXPECTED_KNEE  0.7
+#define EXPECTED_SLOPE 0.6
 
 /* ---- weights ---- */
 
@@ -211,8 +215,8 @@ int ws_calibrate_power(const struct ws_calibrate *c, const int *count, struct ws
         s.x && s.weight && s.robust ? launch_weights(c, count, false, s.weight) : ws_raise(-ENOMEM);
     bool memory_varies = memory_clock_varies(c);
     if (!r && (c->one_curve || !core_clock_varies(c))) {
-        ret->knee = c->one_curve ? c->knee : 1;
-        ret->slope = c->one_curve ? c->slope : 0;
+        ret->knee = c->one_curve ? c->knee : EXPECTED_KNEE;
+        ret->slope = c->one_curve ? c->slope : EXPECTED_SLOPE;
         (void)fit_curve(c, &s, memory_varies, ret);
     } else if (!r) {
         double best = INFINITY;
