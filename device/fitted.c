@@ -4,6 +4,9 @@
 /* NVIDIA's SMs from Maxwell to Ampere have a texture unit for every four lanes of special
  * functions. */
 enum { WIDE_BUS_BITS = 1024, WARP = 32, SFU_LANES_PER_TEXTURE_UNIT = 4 };
+/* On Maxwell and Pascal, programs stop at one control-flow instruction in 8 clocks for each
+ * scheduler; on Volta they are seen to do several times as many. [ours] */
+enum { VOLTA = 70 };
 
 #define WS_WATT_FIELD(key)      power_##key##_mw
 #define WS_NANOJOULE_FIELD(key) energy_##key##_fj
@@ -41,6 +44,7 @@ static struct ws_event_gpu gpu_of(const struct ws_gpu_spec *s)
     return (struct ws_event_gpu){
         .n_sms = s->n_sms,
         .schedulers = s->schedulers_per_sm,
+        .flow_units = s->hardware_cc && s->hardware_cc < VOLTA ? s->schedulers_per_sm : 0,
         .fp32_lanes = s->fp32_lanes_per_sm,
         .int_lanes = s->int_lanes_per_sm,
         .fp64_lanes = s->fp64_lanes_per_sm,

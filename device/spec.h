@@ -39,7 +39,8 @@ struct ws_gpu_spec {
         energy_shared_fj, energy_l1_fj, energy_l2_fj, energy_dram_fj;
     uint32_t time_issue_milli, time_alu_milli, time_fp64_milli, time_sfu_milli, time_shared_milli,
         time_l1_milli, time_l2_milli, time_texture_milli, time_atomic_milli, time_dram_milli,
-        time_path_milli, time_block_clocks_milli, time_latency_clocks_milli, time_load_share_milli,
+        time_path_milli, time_flow_clocks_milli, time_block_clocks_milli,
+        time_dispatch_clocks_milli, time_latency_clocks_milli, time_load_share_milli,
         time_shared_clocks_milli, time_norm_milli, time_launch_us_milli;
 };
 

@@ -42,6 +42,8 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     double bandwidth = gpu->memory_bytes_per_s * clocks->memory_mhz / gpu->reference.memory_mhz;
     double *x = ret->x;
     x[WS_EVENT_TIME_ISSUE] = e->warp_instructions / gpu->schedulers * clock;
+    x[WS_EVENT_TIME_FLOW] =
+        gpu->flow_units > 0 ? e->flow_instructions / gpu->flow_units * clock : 0;
     x[WS_EVENT_TIME_ALU] = (e->fp32_ops / gpu->fp32_lanes + e->int_ops / gpu->int_lanes) * clock;
     x[WS_EVENT_TIME_FP64] = e->fp64_ops / gpu->fp64_lanes * clock;
     x[WS_EVENT_TIME_SFU] = e->sfu_ops / gpu->sfu_lanes * clock;
@@ -54,6 +56,7 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     x[WS_EVENT_TIME_DRAM] = e->dram_sectors * SECTOR_BYTES / bandwidth;
     x[WS_EVENT_TIME_PATH] = e->dram_sectors / (fmax(gpu->l2_slices, 1) * clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_BLOCK] = e->blocks * clock;
+    x[WS_EVENT_TIME_DISPATCH] = e->blocks / (clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_LATENCY] = e->warp_instructions * wait;
     x[WS_EVENT_TIME_LOAD] = e->load_requests * wait *
                             (L1_CLOCKS + e->l2_share * (L2_CLOCKS + e->dram_share * DRAM_CLOCKS));
@@ -68,6 +71,12 @@ static bool is_latency(int i)
     return i == WS_EVENT_TIME_LATENCY || i == WS_EVENT_TIME_LOAD || i == WS_EVENT_TIME_SHARED_LOAD;
 }
 
+/* The same bytes, or blocks, pass both units, one behind the other: the slower one sets the pace. */
+static void slower_counts(double *q, enum ws_event_time_number a, enum ws_event_time_number b)
+{
+    q[q[a] < q[b] ? a : b] = 0;
+}
+
 double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_event_need *need,
                              double *ret_gradient)
 {
@@ -80,8 +89,8 @@ double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_even
         else
             longest = fmax(longest, q[i]);
     }
-    /* The same bytes pass both, one behind the other: the slower one sets the pace. */
-    q[q[WS_EVENT_TIME_PATH] > q[WS_EVENT_TIME_DRAM] ? WS_EVENT_TIME_DRAM : WS_EVENT_TIME_PATH] = 0;
+    slower_counts(q, WS_EVENT_TIME_DRAM, WS_EVENT_TIME_PATH);
+    slower_counts(q, WS_EVENT_TIME_BLOCK, WS_EVENT_TIME_DISPATCH);
     longest = fmax(longest, latency);
     double launch = need->x[WS_EVENT_TIME_LAUNCH] * t->v[WS_EVENT_TIME_LAUNCH];
     if (ret_gradient) {

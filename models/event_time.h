@@ -8,13 +8,15 @@
  *     T = T_launch + (Σ q_k^p)^(1/p)
  *
  *     issue   warp instructions / (S·f·schedulers)      fp64, special functions: ops / (S·f·lanes)
+ *     flow    control-flow instructions·clocks / (S·f·schedulers), before Volta
  *     ALU     (fp32 ops / fp32 lanes + integer ops / integer lanes) / (S·f)
  *     shared  transactions / (S·f)                      L1: sectors / (4·S·f)   L2: / (2·S·f)
  *     texture 4·quads / (S·f·texture units)
  *     atomics sectors / (f·slices of L2 that have any of them)
  *     DRAM    bytes / bandwidth, which follows the memory clock; or, if that is longer, what the
  *             slices of L2 can pass on: sectors / (f·slices)
- *     block   blocks·clocks / (S·f)
+ *     block   blocks·clocks / (S·f), of the SM that starts it; or, if that is longer, blocks·clocks
+ *             / f, of the one unit that deals out the blocks to all SMs
  *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)
  *             / (S·f·W)
  *

@@ -9,6 +9,7 @@
 /* Of one launch. What a source does not count is 0. */
 struct ws_events {
     double warp_instructions;
+    double flow_instructions; /* of these: branches, barriers and what else is control flow */
     double int_ops, fp32_ops, fp64_ops, sfu_ops; /* counted by threads */
     double shared_transactions;                  /* 128 bytes or less in one clock */
     double l1_sectors, l2_sectors, dram_sectors; /* of 32 bytes, loads and stores */
@@ -32,13 +33,16 @@ struct ws_event_clocks {
 struct ws_event_gpu {
     double n_sms, schedulers;                            /* schedulers of an SM */
     double fp32_lanes, int_lanes, fp64_lanes, sfu_lanes; /* of an SM */
-    double texture_units;                                /* of an SM: a texel each in a clock */
-    double l2_slices;                                    /* of all; each does its atomics itself */
-    double warps_per_sm;                                 /* that fit on an SM */
-    struct ws_event_clocks reference;                    /* the catalog's clocks */
-    double memory_bytes_per_s;                           /* at the reference clock */
-    double limit_w;                                      /* of the board; 0: not known */
-    bool wide_memory;                                    /* HBM */
+    /* Of an SM: units that take a control-flow instruction each in some clocks; 0: these are no
+     * slower than others. */
+    double flow_units;
+    double texture_units;             /* of an SM: a texel each in a clock */
+    double l2_slices;                 /* of all; each does its atomics itself */
+    double warps_per_sm;              /* that fit on an SM */
+    struct ws_event_clocks reference; /* the catalog's clocks */
+    double memory_bytes_per_s;        /* at the reference clock */
+    double limit_w;                   /* of the board; 0: not known */
+    bool wide_memory;                 /* HBM */
 };
 
 #endif

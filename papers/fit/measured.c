@@ -73,6 +73,7 @@ void ws_measured_deinit(struct ws_measured_set *s)
 #define ALL_SMS WS_MEASURED_ALL_SMS
 #define COUNTERS(X)                                                                                \
     X(inst_executed, NAN)                                                                          \
+    X(cf_executed, 0)                                                                              \
     X(inst_integer, NAN)                                                                           \
     X(inst_fp_32, NAN)                                                                             \
     X(inst_fp_64, 0)                                                                               \
@@ -147,6 +148,7 @@ static void from_counters(const double *v, double texture, const struct ws_event
     double quads = texture_quads(v, texture), loaded = v[C_gld_transactions] + quads;
     ret->e = (struct ws_events){
         .warp_instructions = v[C_inst_executed],
+        .flow_instructions = v[C_cf_executed],
         .int_ops = v[C_inst_integer],
         .fp32_ops = v[C_inst_fp_32],
         .fp64_ops = v[C_inst_fp_64],

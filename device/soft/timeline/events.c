@@ -31,6 +31,7 @@ void ws_units_events(const struct ws_gpu_spec *spec, const struct ws_need *need,
     for (uint32_t i = 0; i < n_units; i++) {
         const struct ws_exec_work *w = &units[i].work;
         e.warp_instructions += (double)w->n_machine_insns;
+        e.flow_instructions += (double)w->n_warp_insns[WS_WORK_CTRL];
         e.int_ops += (double)w->n_unit_ops[WS_UNIT_INT];
         e.fp32_ops += (double)w->n_unit_ops[WS_UNIT_FP32];
         e.fp64_ops += (double)w->n_unit_ops[WS_UNIT_FP64];

@@ -28,7 +28,8 @@ static struct units_time time_of(const struct ws_fitted *f, const struct ws_even
     struct units_time t = {0};
     for (int i = 0; i < WS_EVENT_TIME_DRAM; i++)
         t.issue_s = fmax(t.issue_s, x[i] / v[i]);
-    t.issue_s = fmax(t.issue_s, x[WS_EVENT_TIME_BLOCK] * v[WS_EVENT_TIME_BLOCK]);
+    for (int i = WS_EVENT_TIME_FLOW; i <= WS_EVENT_TIME_DISPATCH; i++)
+        t.issue_s = fmax(t.issue_s, x[i] * v[i]);
     t.latency_s = x[WS_EVENT_TIME_LATENCY] * v[WS_EVENT_TIME_LATENCY] +
                   x[WS_EVENT_TIME_LOAD] * v[WS_EVENT_TIME_LOAD] +
                   x[WS_EVENT_TIME_SHARED_LOAD] * v[WS_EVENT_TIME_SHARED_LOAD];
@@ -77,7 +78,8 @@ void ws_units_fitted_cost(const struct ws_fitted *f, const struct ws_power_clock
         e.atomic_places = places; /* of the launch, whose SMs have a part each of what L2 can do */
         e.atomic_sectors *= n_sms;
         ws_event_time_need(&f->gpu, &e, &clocks, &need);
-        need.x[WS_EVENT_TIME_BLOCK] *= blocks; /* one block after another */
+        need.x[WS_EVENT_TIME_BLOCK] *= blocks;            /* one block after another */
+        need.x[WS_EVENT_TIME_DISPATCH] *= blocks * n_sms; /* in turn with those of other SMs */
         struct units_time t = time_of(f, &need);
         ret[i] = (struct ws_cost){
             .issue_ns = t.issue_s * stretch * 1e9,
