@@ -44,6 +44,11 @@ static void keep_counts(struct ws_rollout_item *it, const struct ws_policy_cost 
         it->counts[i] = (struct ws_rollout_count){
             .kernel = kernel, .dyn = kernel * m * (c->dyn_w_per_sm - idle_w_per_sm), .n_sm = m};
     }
+    for (int m = 0, i = -1; m <= WS_SM_MAX; m++) {
+        if (i + 1 < it->n_counts && it->counts[i + 1].n_sm <= m)
+            i++;
+        it->most[m] = (int8_t)i;
+    }
 }
 
 /* The least factor by which other clocks change the time of a kernel. */
@@ -283,10 +288,7 @@ int ws_rollout_most(const struct ws_rollout *r, const struct ws_rollout_state *s
     const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
     if (s->gpus[gpu].n_slots < 1)
         return -1;
-    int i = it->n_counts - 1;
-    while (i >= 0 && it->counts[i].n_sm > s->gpus[gpu].n_sm)
-        i--;
-    return i;
+    return it->n_counts ? it->most[WS_MIN(WS_MAX(s->gpus[gpu].n_sm, 0), WS_SM_MAX)] : -1;
 }
 
 bool ws_rollout_clocks(const struct ws_rollout *r, const struct ws_rollout_state *s,
@@ -384,20 +386,29 @@ bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
     return true;
 }
 
-static double price(const struct ws_rollout_state *s, const struct site *x,
-                    const struct ws_rollout_job *j, int count, double end)
+/* What the rules call cheap, all in one form, so that a loop over numbers of SMs need not ask for
+ * the rule:
+ *     dyn·(energy above that of idle SMs) + (per_ms + per_sm_ms·SMs)·max(0, end - from) + flat */
+struct tariff {
+    double dyn, per_ms, per_sm_ms, from, flat;
+};
+
+static struct tariff tariff_of(const struct ws_rollout_state *s, const struct site *x)
 {
     switch (s->base.rule) {
     case WS_ROLLOUT_AREA:
-        return x->counts[count].n_sm * (end - s->now);
+        return (struct tariff){.per_sm_ms = 1, .from = s->now};
     case WS_ROLLOUT_SHARE:
-        return dyn_at(x, j, count) + (end - s->now) * x->awake_w * SHARE + x->move_mj;
+        return (struct tariff){
+            .dyn = 1, .per_ms = x->awake_w * SHARE, .from = s->now, .flat = x->move_mj};
     case WS_ROLLOUT_BALANCE:
-        return (x->counts[count].n_sm + WS_ROLLOUT_ALL_SMS * x->n_sm) * (end - s->now);
+        return (struct tariff){
+            .per_ms = WS_ROLLOUT_ALL_SMS * x->n_sm, .per_sm_ms = 1, .from = s->now};
     case WS_ROLLOUT_TIME:
-        return end;
+        return (struct tariff){.per_ms = 1, .from = s->now};
     default:
-        return energy_at(x, j, count, end);
+        return (struct tariff){
+            .dyn = 1, .per_ms = x->awake_w, .from = x->awake_until, .flat = x->move_mj};
     }
 }
 
@@ -407,18 +418,24 @@ static void try_site(struct ws_rollout *r, const struct ws_rollout_state *s,
                      int most, double *least, struct ws_rollout_place *ret)
 {
     const struct site x = site_of(r, s, j, gpu, clocks);
-    int best = -1;
-    for (int i = most; i >= 0; i--) {
-        double end = end_at(&x, j, i);
-        r->n_evaluated++;
-        if (!in_time(j, end))
+    const struct tariff t = tariff_of(s, &x);
+    const double latest = j->deadline + SLIP, stretch = x.stretch * j->left;
+    const bool here = j->moves && j->moves[gpu].here;
+    int best = -1, i = most;
+    for (; i >= 0; i--) {
+        const struct ws_rollout_count *c = &x.counts[i];
+        double end = x.from + c->kernel * stretch + x.out;
+        if (!(end <= latest) || isinf(end))
             break; /* fewer SMs take longer still */
-        double p = price(s, &x, j, i, end);
-        if (p < *least || (p <= *least && j->moves && j->moves[gpu].here)) {
+        double dyn = (c->dyn + c->kernel * c->n_sm * x.extra_w_per_sm) * stretch;
+        double p =
+            t.dyn * dyn + t.flat + (t.per_ms + t.per_sm_ms * c->n_sm) * ws_greater(0, end - t.from);
+        if (p < *least || (here && p <= *least)) {
             *least = p;
             best = i;
         }
     }
+    r->n_evaluated += (uint64_t)(most - WS_MAX(i, 0) + 1);
     if (best >= 0)
         *ret = place_at(&x, j, gpu, best);
 }

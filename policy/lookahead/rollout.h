@@ -86,6 +86,7 @@ struct ws_rollout_count {
 struct ws_rollout_item {                                   /* what a task costs on a type of GPU */
     struct ws_rollout_count counts[WS_ROLLOUT_COUNTS_MAX]; /* by rising n_sm */
     int n_counts;                                          /* 0: unknown */
+    int8_t most[WS_SM_MAX + 1]; /* by free SMs: the last of counts that fits; -1: none */
     double in, out;
     double shrink; /* of kernels, at the clocks at which they are shortest */
     const struct ws_policy_cost *cost;

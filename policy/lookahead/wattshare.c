@@ -44,7 +44,7 @@
 #include "policy/lookahead/rollout.h"
 
 enum {
-    ENERGY_SHARE = 20, /* of the budget, where no job would miss */
+    ENERGY_SHARE = 10, /* of the budget, where no job would miss */
     HOLDS_MAX = 6,     /* releases until which holding a job is tried */
     STEP = 2           /* to neighbours of the greedy place, in numbers of SMs */
 };
@@ -101,8 +101,7 @@ struct lookahead {
 
 static const struct ws_policy_option options_table[] = {
     {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
-    {"budget", "80000",
-     "places that one decision may evaluate; a twentieth where no job would miss"},
+    {"budget", "25000", "places that one decision may evaluate; a tenth where no job would miss"},
     {"guarantee", "0",
      "1: choices leave room for a plan that meets all deadlines, if there is one"},
     {"dvfs", "no", "yes: choose voltage and clocks, too, with three times the budget"},
