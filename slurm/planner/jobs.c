@@ -288,6 +288,7 @@ static int place(struct ws_planner_jobs *j, double made, const struct ws_plan_wi
                                             .jobs = jobs,
                                             .n_jobs = n,
                                             .theta = j->config->theta,
+                                            .policy = j->config->policy,
                                             .turn_on_s = j->config->turn_on_s,
                                             .interval = j->config->interval,
                                             .interval_text = j->config->interval_text};

@@ -133,17 +133,24 @@ static int build(struct planning *p)
 
 /* ---- placing ---- */
 
+static const struct ws_policy_ops *policy_of(const struct planning *p)
+{
+    return p->cluster->policy ? p->cluster->policy : &ws_policy_edl;
+}
+
 static int make_policy(struct planning *p, struct plan_group *k, double theta)
 {
     char text[3][96], error[256];
-    const char *options[] = {text[0], text[1], text[2], "slot=0", NULL};
+    const struct ws_policy_ops *ops = policy_of(p);
+    const char *options[] = {text[1], text[2], "slot=0", ops == &ws_policy_edl ? text[0] : NULL,
+                             NULL};
     snprintf(text[0], sizeof(text[0]), "theta=%.17g", theta);
     snprintf(text[1], sizeof(text[1]), "interval=%.80s", p->cluster->interval_text);
     /* Slurm says when a node is switched off. */
     snprintf(text[2], sizeof(text[2]), "rho=1e12");
-    int r = ws_fold(ws_policy_edl.make(&k->policy, options, error, sizeof(error)));
+    int r = ws_fold(ops->make(&k->policy, options, error, sizeof(error)));
     if (!r)
-        r = ws_fold(ws_policy_edl.prepare(k->policy, &k->system, error, sizeof(error)));
+        r = ws_fold(ops->prepare(k->policy, &k->system, error, sizeof(error)));
     return r;
 }
 
@@ -151,7 +158,7 @@ static void drop_policies(struct planning *p)
 {
     for (int i = 0; i < 2 * WS_PLAN_KINDS; i++) {
         struct plan_group *k = &p->groups[i / 2][i % 2];
-        ws_policy_edl.free(k->policy);
+        policy_of(p)->free(k->policy);
         k->policy = NULL;
     }
 }
@@ -227,7 +234,7 @@ static int place_in(struct planning *p, int index, struct plan_group *k, int ran
         .kind = WS_EVENT_ARRIVAL, .job = -1, .task = -1, .gpu = -1};
     p->decisions.n = 0;
     if (!r)
-        r = ws_policy_edl.decide(k->policy, &snap, &event, &p->decisions);
+        r = policy_of(p)->decide(k->policy, &snap, &event, &p->decisions);
     if (!r)
         take(p, index, k);
     return ws_forward(r);
@@ -273,7 +280,7 @@ int ws_plan_make(const struct ws_plan_cluster *cluster, double now,
         r = place_all(&p, cluster->theta);
     for (size_t i = 0; i < n; i++)
         refused |= places[i].node < 0;
-    if (!r && refused)
+    if (!r && refused && policy_of(&p) == &ws_policy_edl)
         r = place_all(&p, 0);
     for (size_t i = 0; i < n && !r; i++)
         if (places[i].node < 0)

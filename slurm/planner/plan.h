@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "base/macros.h"
 #include "models/dvfs.h"
+#include "policy/edl.h"
 
 enum { WS_PLAN_KINDS = 8 };
 
@@ -38,7 +39,8 @@ struct ws_plan_cluster {
     size_t n_nodes;
     const struct ws_plan_job *jobs; /* those that wait: in the order in which they will start */
     size_t n_jobs;
-    double theta; /* of EDL */
+    double theta;                       /* of EDL */
+    const struct ws_policy_ops *policy; /* one of policy/edl.h; NULL: EDL */
     /* From the order to switch a node on until it can run a job. A node that is being switched on
      * is counted as if that had begun now. */
     double turn_on_s;
@@ -63,8 +65,8 @@ struct ws_plan_place {
  * @places: [n], by wish
  *
  * Each job goes to the kind of GPU on which it takes the least energy, and to the next kind where
- * EDL drops it. What all kinds drop is tried once more with theta 0: a job may be as short as the
- * clocks allow before it is refused.
+ * the policy drops it. What all kinds drop is tried once more by EDL with theta 0: a job may be as
+ * short as the clocks allow before it is refused.
  *
  * Return: 0 or a negative errno.
  */

@@ -93,6 +93,9 @@ static int take(struct ws_planner_config *c, const char *path, cfg_t *cfg)
         return wrong(path, "turn_on_s is 0 to 1e6, turn_on_j 0 to 1e9");
     if (!in_range(c->theta, 0, 1) || !in_range(c->margin_s, 0, 1e6))
         return wrong(path, "theta is 0 to 1, margin_s 0 to 1e6");
+    c->policy = ws_policy_find(cfg_getstr(cfg, "policy"));
+    if (!c->policy || !ws_edl_is(c->policy))
+        return wrong(path, "policy is edl, edf-bf, edf-wf, lpt-ff or bin-packing");
     if (strlen(interval) >= sizeof(c->interval_text))
         return wrong(path, "interval is too long");
     snprintf(c->interval_text, sizeof(c->interval_text), "%s", interval);
@@ -126,7 +129,8 @@ int ws_planner_config_read(struct ws_planner_config *ret, const char *path)
                          CFG_FLOAT("d", 0, CFGF_NONE),
                          CFG_FLOAT("delta", 0, CFGF_NONE),
                          CFG_END()};
-    cfg_opt_t top[] = {CFG_FLOAT("theta", 0.9, CFGF_NONE),
+    cfg_opt_t top[] = {CFG_STR("policy", "edl", CFGF_NONE),
+                       CFG_FLOAT("theta", 0.9, CFGF_NONE),
                        CFG_FLOAT("margin_s", 1, CFGF_NONE),
                        CFG_FLOAT("turn_on_s", 0, CFGF_NONE),
                        CFG_FLOAT("turn_on_j", 0, CFGF_NONE),

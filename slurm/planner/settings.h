@@ -23,6 +23,7 @@ struct ws_planner_model { /* a task on a kind of GPU */
 
 struct ws_planner_config {
     double theta, margin_s;
+    const struct ws_policy_ops *policy;
     double turn_on_s, turn_on_j; /* of switching a node on: time, energy for each GPU */
     char interval_text[80];
     struct ws_dvfs_interval interval;

@@ -38,7 +38,7 @@ static struct ws_plan_place place(const struct ws_plan_cluster *c, double now,
     return p;
 }
 
-static void same_as_simulator(void **state)
+static void simulated_with(const struct ws_policy_ops *ops)
 {
     struct ws_gen_edl g = ws_gen_edl_offline;
     struct ws_cluster_task *tasks;
@@ -50,7 +50,8 @@ static void same_as_simulator(void **state)
     struct ws_plan_place *places = calloc(n, sizeof(*places));
     struct ws_cluster_job *jobs = calloc(n, sizeof(*jobs));
     const struct ws_cluster sim = {.n_pairs = 4 * (int)n, .pairs_per_server = 4, .idle_w = 37};
-    const char *options[] = {"theta=0.9", "slot=0", "rho=1e12", NULL};
+    const char *options[] = {"slot=0", "rho=1e12", ops == &ws_policy_edl ? "theta=0.9" : NULL,
+                             NULL};
     struct ws_cluster_result r;
     char error[200];
     for (size_t i = 0; i < n; i++) {
@@ -58,9 +59,10 @@ static void same_as_simulator(void **state)
         wishes[i] = (struct ws_plan_wish){.deadline = tasks[i].deadline, .on = {&tasks[i].dvfs}};
         tasks[i].id = (int64_t)i;
     }
-    assert_int_equal(
-        ws_cluster_run(&sim, tasks, n, &ws_policy_edl, options, jobs, &r, error, sizeof(error)), 0);
-    const struct ws_plan_cluster c = cluster_of(nodes, n, 1);
+    assert_int_equal(ws_cluster_run(&sim, tasks, n, ops, options, jobs, &r, error, sizeof(error)),
+                     0);
+    struct ws_plan_cluster c = cluster_of(nodes, n, 1);
+    c.policy = ops;
     assert_int_equal(ws_plan_make(&c, 0, wishes, n, places), 0);
     assert_true(n > 40);
     for (size_t i = 0; i < n; i++) {
@@ -73,6 +75,16 @@ static void same_as_simulator(void **state)
     free(places);
     free(jobs);
     free(tasks);
+}
+
+static void same_as_simulator(void **state)
+{
+    simulated_with(&ws_policy_edl);
+}
+
+static void same_with_another_policy(void **state)
+{
+    simulated_with(&ws_policy_edf_bf);
 }
 
 static void preferred_kind(void **state)
@@ -188,9 +200,12 @@ static void note(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_simulator), cmocka_unit_test(preferred_kind),
-        cmocka_unit_test(what_slurm_has),    cmocka_unit_test(refused),
-        cmocka_unit_test(switched_on),       cmocka_unit_test(note)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_simulator),
+                                       cmocka_unit_test(same_with_another_policy),
+                                       cmocka_unit_test(preferred_kind),
+                                       cmocka_unit_test(what_slurm_has),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(switched_on),
+                                       cmocka_unit_test(note)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
