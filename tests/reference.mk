@@ -18,7 +18,7 @@ dist_check_SCRIPTS += tests/reference/planted.sh
 EXTRA_DIST += tests/reference/planted.list
 TESTS += tests/reference/planted.sh
 planted_flags = WS_PLANTED_COMPILE='$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(SQLITE_CFLAGS) $(AM_CFLAGS) $(CFLAGS)' \
-	WS_PLANTED_LINK='$(CC) $(AM_CFLAGS) $(CFLAGS)' \
+	WS_PLANTED_LINK='$(CC) $(AM_CFLAGS) $(CFLAGS) -Wl,-S' \
 	WS_PLANTED_OBJECTS='$(tests_reference_check_OBJECTS) $(tests_reference_check_LDADD) $(LIBS)'
 if SANITIZE
 planted_flags += WS_PLANTED_SKIP=yes

@@ -2,7 +2,8 @@
 /* Usage: check FILE… recomputes reference files with the library and prints what differs. A folder
  * stands for the files in it. Exit status: 0 if nothing differs; 1 if something does or a file
  * could not be checked; 2 for wrong usage. Files of an unknown kind are named; with --all-known
- * they count as failures, so that a file whose kind nobody checks does not look checked. */
+ * they count as failures, so that a file whose kind nobody checks does not look checked; with
+ * --first, a file of lines is read no further than to the first line in which something differs. */
 #include "config.h"
 
 #include <dirent.h>
@@ -19,6 +20,7 @@
 #include "tests/reference/check.h"
 
 enum { SHOWN_MAX = 10 };
+static bool first_only;
 
 #define WS_CHECK_KIND(symbol) extern const struct ws_check_kind ws_check_kind_##symbol;
 #include "tests/reference/kinds.def"
@@ -120,8 +122,8 @@ void ws_check_lines(struct ws_check *c,
     struct ws_jsonl r;
     ws_jsonl_init(&r, f, c->path);
     struct ws_json_line l;
-    int e;
-    while (!(e = ws_jsonl_next(&r, &l))) {
+    int e = 0;
+    while (!(first_only && c->n_different) && !(e = ws_jsonl_next(&r, &l))) {
         c->n_lines++;
         if (!l.bad)
             work(c, &l, arg);
@@ -129,7 +131,7 @@ void ws_check_lines(struct ws_check *c,
             c->failed = true;
         ws_json_line_deinit(&l);
     }
-    if (e != WS_JSONL_END)
+    if (e && e != WS_JSONL_END)
         ws_check_fail(c, "%s", strerror(-e));
     ws_jsonl_deinit(&r);
     fclose(f);
@@ -246,9 +248,10 @@ static void check_path(const char *path, struct total *t)
 int main(int argc, char **argv)
 {
     bool all_known = argc > 1 && !strcmp(argv[1], "--all-known");
-    int first = all_known ? 2 : 1;
+    first_only = argc > 1 && !strcmp(argv[1], "--first");
+    int first = all_known || first_only ? 2 : 1;
     if (argc <= first) {
-        fprintf(stderr, "usage: check [--all-known] FILE-OR-FOLDER…\n");
+        fprintf(stderr, "usage: check [--all-known | --first] FILE-OR-FOLDER…\n");
         return 2;
     }
     struct total t = {0};

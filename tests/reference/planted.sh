@@ -24,7 +24,7 @@ while IFS='|' read -r source expr data; do
     $WS_PLANTED_COMPILE -I"$here/$(dirname "$source")" -w -c "$dir/planted.c" -o "$dir/planted.o"
     # The planted object stands before the archives, so that theirs isn't taken.
     $WS_PLANTED_LINK -o "$dir/check" "$dir/planted.o" $WS_PLANTED_OBJECTS
-    if timeout 120 "$dir/check" "$reference/$data" >"$dir/out" 2>&1; then
+    if timeout 120 "$dir/check" --first "$reference/$data" >"$dir/out" 2>&1; then
         echo "$source: '$expr' was not seen in $data:"
         tail -n 3 "$dir/out"
         bad=1
