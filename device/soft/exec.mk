@@ -29,14 +29,18 @@ device_libdevice_a_SOURCES += device/soft/jit/jit.h device/soft/jit/jit.c device
 EXEC_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(WS_VECTOR_CFLAGS) -fno-trapping-math -fno-math-errno \
 	-ffp-contract=off -fno-unsafe-math-optimizations \
 	-fno-sanitize=null,alignment,object-size,pointer-overflow,thread
-noinst_LIBRARIES += device/soft/libcore_sse2.a device/soft/libcore_avx2.a device/soft/libcore_avx512.a
+noinst_LIBRARIES += device/soft/libcore_sse2.a
 device_soft_libcore_sse2_a_SOURCES = device/soft/exec/sse2.c
 device_soft_libcore_sse2_a_CFLAGS = $(EXEC_CFLAGS)
+EXEC_CORES = $(device_soft_libcore_sse2_a_OBJECTS)
+if !SANITIZE
+noinst_LIBRARIES += device/soft/libcore_avx2.a device/soft/libcore_avx512.a
+EXEC_CORES += $(device_soft_libcore_avx2_a_OBJECTS) $(device_soft_libcore_avx512_a_OBJECTS)
+endif
 device_soft_libcore_avx2_a_SOURCES = device/soft/exec/avx2.c
 device_soft_libcore_avx2_a_CFLAGS = $(EXEC_CFLAGS) -mavx2 -mfma
 device_soft_libcore_avx512_a_SOURCES = device/soft/exec/avx512.c
 device_soft_libcore_avx512_a_CFLAGS = $(EXEC_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq \
 	-mavx512vl -mprefer-vector-width=512
-device_libdevice_a_LIBADD = $(device_soft_libcore_sse2_a_OBJECTS) $(device_soft_libcore_avx2_a_OBJECTS) \
-    $(device_soft_libcore_avx512_a_OBJECTS)
+device_libdevice_a_LIBADD = $(EXEC_CORES)
 device_libdevice_a_DEPENDENCIES = $(device_libdevice_a_LIBADD)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/code.c - a module made executable: the vector build that fits the host, and an
  * image of each kernel with what is known of it (registers, memory, why it cannot run). */
+#include "config.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,11 @@
 /* ---- vector builds ---- */
 static const struct ws_isa *isa_pick(void)
 {
-    static const struct ws_isa *const all[] = {&ws_isa_avx512, &ws_isa_avx2, &ws_isa_sse2};
+    static const struct ws_isa *const all[] = {
+#ifndef WS_ONE_CORE
+        &ws_isa_avx512, &ws_isa_avx2,
+#endif
+        &ws_isa_sse2};
     const char *want = getenv("WS_SOFT_ISA");
     for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++)
         if (want && strcmp(want, all[k]->name) == 0 && all[k]->supported())
