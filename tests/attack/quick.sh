@@ -6,7 +6,6 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 [ -z "$asan" ] || skip "attacks are for a build without sanitizers"
 [ "$(id -u)" = 0 ] || skip "this needs root, to be several users"
-not_in_distcheck
 unset WATTSHARE_SOCKET
 for a in silent silent-tcp same-id endless single-bytes queries lies stop-ring ring-noise reset \
     doubling seats another-exe changing worker-kills; do

@@ -5,7 +5,6 @@
 # all freedoms that its documentation leaves it (tests/mock/freedoms.md). Where there is NVIDIA's
 # assembler, each module that the device prints in the way "cuda-tickets" is assembled by it, and
 # kernels need the registers that it says.
-[ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 export WS_MOCK_WAITS=all WS_MOCK_QUEUES=all WS_MOCK_MOVES=1 WS_MOCK_SLOW=97
 mock="$PWD/tests/mock/libcuda.so.1 $PWD/tests/mock/libnvidia-ml.so.1"
 PATH=$PATH:/usr/local/cuda/bin

@@ -8,8 +8,4 @@ if nm -D backend/wattshared 2>/dev/null | grep -q __asan_init; then
     echo "SKIP: programs are started without AddressSanitizer's runtime here"
     exit 77
 fi
-if [ "${DISTCHECK_TESTS:-}" = quick ]; then
-    echo "SKIP: long; make check runs it"
-    exit 77
-fi
 exec sh "$src/run" --mock --short --seconds 540

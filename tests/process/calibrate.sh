@@ -5,7 +5,6 @@
 # line, or if what is written into an entry is not what a check then uses. Where the measurements of
 # real GPUs are at hand, it holds the fits at what doc/models.md says of them.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 verb=fit
 
 # 20 kernels on the RTX 8000 at three clocks: 60 W static, 80 W for all SMs at 1770 MHz, 2 nJ for 32

@@ -4,7 +4,6 @@
 # a program of tests/cuda is not fully covered, or if doc/coverage.md is not what the ledger says
 # now.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 export ASAN_OPTIONS=detect_leaks=1
 verb=coverage
 if [ -x "$cuda/nv/coopgroups_static" ]; then

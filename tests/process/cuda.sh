@@ -5,7 +5,6 @@
 # nothing wrong gets an error where it should not, or if the mock notices a violation of the
 # driver's rules.
 . "${srcdir:-.}/tests/process/lib.sh"
-not_in_distcheck
 # no driver, no such GPU: said, and no start
 LD_LIBRARY_PATH=$tmp "$wattshared" --gpus cuda --check 2>"$tmp/err" && fail "no driver, and no error"
 grep -q "libcuda.so.1" "$tmp/err" || { cat "$tmp/err"; fail "the missing driver was not named"; }

@@ -4,7 +4,6 @@
 # with and without isolation and under a policy that has kernels rewritten. It fails if a text does
 # not reach the program whose kernel wrote it, or if an assertion or a trap affects another program.
 . "${srcdir:-.}/tests/process/lib.sh"
-not_in_distcheck
 printed() { # printed static|shared
     client "$cuda/nv/printing_$1" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "printing"; }
     sort "$src/tests/cuda/printing.out" >"$tmp/want" # blocks run in any order

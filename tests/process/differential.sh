@@ -10,7 +10,6 @@
 # At the end an error of one bit is planted in a constant of a kernel, which the program's own check
 # does not see; the test fails if the digests do not show it.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 [ -z "$asan" ] || skip "with sanitizers rewritten.sh runs the same kernels; what memory holds after them is looked at without"
 # Programs whose memory the order of blocks or of streams shows in, with the kernel that shows it
 # first and why. Any other kernel of theirs that is first to differ is wrong. They check their own

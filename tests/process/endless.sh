@@ -4,7 +4,6 @@
 # program does not get on or its results are wrong, if work that can't be stopped is not ended with
 # CUDA's error for a launch timeout, or if a kernel whose blocks end is ended.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 
 # begin POLICY CLOCK MAX-KERNEL-MS [OPTIONS]
 begin() {

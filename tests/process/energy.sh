@@ -5,7 +5,6 @@
 # any status, the accounts do not add up to the GPUs' counters to the microjoule, or if a status
 # does not say what the joules of a software GPU were held against.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 kills=${KILLS:-60}
 cat >"$tmp/conf" <<EOF
 gpus = {"rtx3070", "t400"}

@@ -4,7 +4,6 @@
 # for its client, if another client is affected, or if an error in PTX is not named in the log of
 # the just-in-time compiler.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 cat >"$tmp/conf" <<C
 max_kernel_insns = 30000000
 C

@@ -6,7 +6,6 @@
 # the daemon still holds anything of a killed client. A daemon built with AddressSanitizer reports
 # leaks at its end, which fails the test too.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 kills=${KILLS:-200}
 start_daemon --gpus rtx3070,t400
 steady() { # until the file is gone: each round is a whole program

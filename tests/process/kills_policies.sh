@@ -3,7 +3,6 @@
 # Does what kills.sh does under policies that hold work back, share SMs out, preempt, move programs
 # between GPUs, and merge launches. It fails if a survivor's result is wrong. KILLS=200 kills more.
 set -eu
-[ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 dir=${srcdir:-$(dirname "$0")/../..}/tests/process
 for p in gcaps rr sbeet-mg stgm edf-bf consolidate wattshare; do
     options=

@@ -32,11 +32,6 @@ skip() {
     echo "SKIP: $*" >&2
     exit 77
 }
-# For tests whose seconds CI need not spend a second time, in the tree that distcheck makes from the
-# tarball: make check has run them, and that nothing is missing there is seen by distcheck-hook.
-not_in_distcheck() {
-    [ "${DISTCHECK_TESTS:-}" != quick ] || skip "long; make check runs it"
-}
 ok() {
     n_checks=$((n_checks + 1))
     echo "ok: $*"

@@ -6,7 +6,6 @@
 # fails, if a surviving program's result is wrong, or if anything of a killed one is left. KILLS=200
 # (or --kills 200) kills that many under each policy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 kills=${KILLS:-10}
 [ "${1:-}" != --kills ] || kills=$2
 program=$build/bench/live/program

@@ -6,7 +6,6 @@
 # launches are for learning, and making the template takes time, so the programs run until some
 # launches were merged.
 . "${srcdir:-.}/tests/process/lib.sh"
-not_in_distcheck
 program=$build/bench/live/program
 [ -x "$program" ] || fail "$program is not there"
 n=4

@@ -4,7 +4,6 @@
 # as libcuda.so.1, over a second daemon with a software GPU. It fails if the devices' suite fails in
 # one of its ways, or if a whole program is wrong. With "long", more programs run.
 . "${srcdir:-.}/tests/process/lib.sh"
-not_in_distcheck
 [ -z "$asan" ] || skip "the frontend as a driver would need AddressSanitizer's runtime in every program"
 driver=$build/frontend/wattshare-driver
 

@@ -5,7 +5,6 @@
 # it, if one of NVML's functions that nvidia-ml-py looks up is missing, or if a monitor that others
 # wrote does not show the GPU and the program.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 user=$build/tests/process/nvml_user
 library=$build/frontend/libwattshare-nvml.so
 value() { # value NAME: of the first GPU

@@ -5,7 +5,6 @@
 # one learned, if WATTSHARE_SMS does not keep kernels to their SMs, or if bad options and keys are
 # accepted.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 run_preload=$asan
 export ASAN_OPTIONS=detect_leaks=0
 s=$tmp/p.db

@@ -5,7 +5,6 @@
 # or with exact arithmetic. It fails if a result is wrong or if no kernel ran on the software GPU.
 # What cannot be had is skipped by name; if nothing can be had, the test is skipped.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 [ -z "$asan" ] || skip "Python and its libraries are not built for AddressSanitizer"
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 skipped=

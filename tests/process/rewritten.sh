@@ -5,7 +5,6 @@
 # resumed at random, with each access checked, or as a member of a fused kernel. It fails if a
 # result differs.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 # Not fillgpu, which checks times: those of launches in pieces are what they are.
 clients=$(drv_clients)
 ! have_nvcc || clients="$clients $(nvcc_clients | tr ' ' '\n' | grep -vE '^shared/|/fillgpu$' | tr '\n' ' ')"

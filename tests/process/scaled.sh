@@ -4,7 +4,6 @@
 # is wrong, alone or together, if events contradict the device's time, or if an idle GPU takes no
 # energy.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 printf 'clock = scaled\ntime_scale = 10\n' >"$tmp/conf"
 start_daemon --config "$tmp/conf" --gpus rtx3070,t400
 # shellcheck disable=SC2046

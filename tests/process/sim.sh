@@ -3,7 +3,6 @@
 # Tests `wattshare sim` and `wattshare gen --paper sbeet`: results, tables and traces. It fails if
 # bad input is not reported or keeps the good lines from being simulated.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 w=$wattshare
 
 # A set whose results under sBEET-mg's rules are known (u04_002 of its reference).

@@ -3,7 +3,6 @@
 # Tests `wattshare sim` on real-time task sets: a schedule made by hand, hunts beside bounds, and
 # traces. It fails if bad input is not reported or keeps the good lines from being simulated.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 w=$wattshare
 
 # Task 1 is done with the GPU at 7, but task 0 has its core until 16. Task 2 gets the GPU back at 8

@@ -4,7 +4,6 @@
 # more than the task may have, or if jobs that programs mark themselves are not accounted for as
 # they say.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 
 # wattshare.h in programs of other compilers' settings, without wattshare
 for how in "${CC:-gcc} -std=c99 -pedantic-errors -D_POSIX_C_SOURCE=200809L" "${CC:-gcc} -std=gnu17 -O2" "g++ -x c++ -std=c++11 -pedantic-errors"; do

@@ -5,7 +5,6 @@
 # there also under a policy, where kernels take their blocks from a counter or are fused. It fails
 # if one of their results is wrong.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 have_nvcc || skip "no nvcc here, so no programs built by it"
 programs() { # programs PROGRAM…
     for p in "$@"; do

@@ -4,7 +4,6 @@
 # `./quickstart demo` prints at its end, and the steps of doc/tutorial-sharing.md. It fails if a
 # command fails, or if the tutorial's programs are not the tasks that it says they are.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 sample=$build/demo/sample
 
 sed -n 's/^    \(build\/quick\/.*\)/\1/p' "$src/demo/next.txt" >"$tmp/commands"

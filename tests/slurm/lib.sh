@@ -3,7 +3,6 @@
 # cluster_start. The cluster ends with the test.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 . "$src/slurm/cluster/cluster.sh"
-not_in_distcheck
 [ "$(id -u)" = 0 ] || skip "only root can start slurmd"
 [ -z "$asan" ] || skip "Slurm's programs load the plugin, and have no sanitizer's runtime"
 [ -z "$(cluster_missing)" ] || skip "not installed: $(cluster_missing)(slurmctld slurmd slurm-client munge)"

@@ -4,7 +4,6 @@
 # stopped and resumed at random: the results must be those of the originals. With sanitizers two ways
 # are taken, which have the others' code in them.
 set -eu
-[ "${DISTCHECK_TESTS:-}" != quick ] || { echo "SKIP: long; make check runs it" >&2; exit 77; }
 n=0
 kinds="slice ticket persistent fence fence-ticket fence-persistent fuse"
 ! nm -D tests/unit/exec/test_flow | grep -q '__[at]san_init' || kinds="fence-persistent fuse"
