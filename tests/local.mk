@@ -26,3 +26,7 @@ include tests/models.mk
 include tests/policy.mk
 include tests/slurm.mk
 include tests/lint.mk
+# All, and the programs that `make check` builds before it runs tests.
+.PHONY: test-programs
+test-programs: all
+	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS)
