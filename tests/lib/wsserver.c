@@ -108,12 +108,23 @@ static void transport_info(void *arg, const struct ws_message *m, struct ws_peer
                                  .ipc = true,
                                  .has_uid = true,
                                  .uid = w->peers[m->peer->id % WSS_PEERS].uid,
-                                 .pid = (uint32_t)getpid()};
+                                 .pid = w->peers[m->peer->id % WSS_PEERS].pid};
 }
 
 static bool transport_hung_up(void *arg, const struct ws_peer *p)
 {
     return peer_of(arg, p)->ended;
+}
+
+/* Read once: a fuzz target makes a server for each input. */
+static const struct ws_limits *default_limits(void)
+{
+    static struct ws_limits limits;
+    static bool known;
+    if (!known && ws_config_limits(&limits))
+        abort();
+    known = true;
+    return &limits;
 }
 
 struct wss *wss_new(uint32_t n_devices)
@@ -134,9 +145,9 @@ struct wss *wss_new_with_policy(uint32_t n_devices, const char *policy, const ch
         w->peers[i].peer = (struct ws_peer){WSS_PEERS + i};
         w->peers[i].next_seq = 1;
         w->peers[i].uid = 1000;
+        w->peers[i].pid = (uint32_t)getpid();
     }
-    if (ws_config_limits(&w->config.limits))
-        abort();
+    w->config.limits = *default_limits();
     w->config.n_slots = 4;
     w->config.policy = (char *)policy; /* nobody frees it: there is no deinit here */
     for (unsigned i = 0; options && options[i] && i < WS_CONFIG_MAX_LIST; i++)

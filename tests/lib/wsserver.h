@@ -23,6 +23,7 @@ struct wss_peer {
     bool said_hello, dropped, stuck, gone;
     bool ended;   /* it has closed its connection; what it sent before may not be handled yet */
     uint32_t uid; /* 1000 at first */
+    uint32_t pid; /* the test's own at first; 0: the kernel does not tell it */
     Ws__Error hello_error, notice_error, dropped_error;
     char text[512];
     unsigned n_notices, n_replies, n_status, n_messages;
