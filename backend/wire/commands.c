@@ -128,7 +128,7 @@ static void note_seen(const struct call *k, const struct ws_event *e, uint64_t e
 static void do_sync_event(const struct call *k, uint64_t id)
 {
     struct ws_event *e = ws_event_find(k->c, id);
-    uint64_t end_ns;
+    uint64_t end_ns = 0;
     if (!e || ws_event_done(e, &end_ns)) {
         note_seen(k, e, end_ns);
         Ws__Error err = ws_client_take_error(k->c);
