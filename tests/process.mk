@@ -31,6 +31,6 @@ installcheck-local: tests/cuda/drv_matmul
 # nvcc's programs were built and run by the tree that distcheck starts from.
 AM_DISTCHECK_CONFIGURE_FLAGS = --with-nvcc=no --enable-werror CFLAGS='-O2 -g'
 
-# What real_clients.sh and nvml.sh installed.
+# What real_clients.sh and nvml.sh installed, and what nvcc made for tests/ptx/nvcc.sh.
 clean-local:
-	rm -rf tests/clients/venv tests/clients/nvml-venv
+	rm -rf tests/clients/venv tests/clients/nvml-venv tests/ptx/nv

@@ -4,6 +4,7 @@
 # `./quickstart demo` prints at its end, and the steps of doc/tutorial-sharing.md. It fails if a
 # command fails, or if the tutorial's programs are not the tasks that it says they are.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
+[ -z "$asan" ] || [ -n "${WS_TEST_ALL:-}" ] || skip "with sanitizers other tests run the same, in less time"
 sample=$build/demo/sample
 
 sed -n 's/^    \(build\/quick\/.*\)/\1/p' "$src/demo/next.txt" >"$tmp/commands"
