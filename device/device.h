@@ -168,8 +168,7 @@ struct ws_device_options {
     /* WS_CLOCK_SCALED: host time for each unit of device time, 1…10000; 0: 20. The first device's
      * counts. */
     double scale;
-    /* WS_CLOCK_SCALED: host time for which the clock waits for a kernel that the host executes; 0: 2 s.
-     * The first device's counts. */
+    /* WS_CLOCK_SCALED: host time for which the clock waits for a kernel; 0: 2 s. As with scale. */
     uint64_t stall_host_ns;
     uint64_t wake_ns; /* WS_CLOCK_SCALED: from off to ready, when work comes */
     /* Host threads for all soft devices of the process together; 0: host cores. */
