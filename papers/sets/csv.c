@@ -66,7 +66,11 @@ static int split(const struct ws_csv *c, char *text, char *cells[WS_CSV_COLUMNS_
 /* What is between the names: a comma, or in a line without one a semicolon or a tab. */
 static char separator_of(const char *head)
 {
-    return strchr(head, ',') ? ',' : strchr(head, ';') ? ';' : strchr(head, '\t') ? '\t' : ',';
+    static const char separators[] = ",;\t";
+    for (const char *s = separators; *s; s++)
+        if (strchr(head, *s))
+            return *s;
+    return ',';
 }
 
 static int read_line(struct ws_csv *c)
