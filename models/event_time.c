@@ -71,7 +71,7 @@ static bool is_latency(int i)
     return i == WS_EVENT_TIME_LATENCY || i == WS_EVENT_TIME_LOAD || i == WS_EVENT_TIME_SHARED_LOAD;
 }
 
-/* The same bytes, or blocks, pass both units, one behind the other: the slower one sets the pace. */
+/* The same bytes, or blocks, pass both units, one behind the other: the slower sets the pace. */
 static void slower_counts(double *q, enum ws_event_time_number a, enum ws_event_time_number b)
 {
     q[q[a] < q[b] ? a : b] = 0;

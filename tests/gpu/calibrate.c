@@ -139,15 +139,15 @@ static void put_counts(const struct calibrate *c, const struct app *a, uint32_t 
         sum.shared += BODIES * b->shared;
         sum.loads += BODIES * b->loads;
     }
-    sum.ints += 2; /* the loop's counter and its comparison; its branch is an instruction only */
+    sum.ints += 2; /* the loop's counter and its comparison; its branch is control flow */
     double blocks = blocks_of(c, a), sms = WS_MIN(blocks, (double)c->spec->n_sms);
     double threads = blocks * THREADS_PER_BLOCK * rounds, warps = threads / WARP;
     double instructions =
         warps * (sum.ints + sum.fp32 + sum.fp64 + sum.sfu + sum.shared + sum.loads + 1);
     double sectors = warps * sum.loads * SECTORS_OF_LOAD;
     double resident = fmin(blocks / sms * THREADS_PER_BLOCK, c->spec->max_threads_per_sm);
-    printf(",%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,1,%.0f,%d,0,%.0f,0,%.0f,0,%.0f,%g,%g\n",
-           instructions, threads * sum.ints, threads * sum.fp32, threads * sum.fp64,
+    printf(",%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,1,%.0f,%d,0,%.0f,0,%.0f,0,%.0f,%g,%g\n",
+           instructions, warps, threads * sum.ints, threads * sum.fp32, threads * sum.fp64,
            threads * sum.sfu, warps * sum.shared / 2, warps * sum.shared / 2, sectors,
            SECTORS_OF_LOAD, sectors, a->beyond_l2 ? sectors : 0, blocks, sms / c->spec->n_sms,
            resident / c->spec->max_threads_per_sm);
@@ -234,11 +234,12 @@ void probe_section_calibrate(void)
     probe_native_begin(&c.n);
     c.bytes = suite_target.mock ? 1 << 20 : UINT64_C(512) << 20;
     probe_must(!c.n.cu.cuMemAlloc(&c.memory, c.bytes), "no memory of the GPU");
-    printf("gpu,app,core_mhz,mem_mhz,time_s,power_w,inst_executed,inst_integer,inst_fp_32,"
-           "inst_fp_64,flop_count_sp_special,shared_load_transactions,shared_store_transactions,"
-           "shared_load_transactions_per_request,gld_transactions,gld_transactions_per_request,"
-           "gst_transactions,l2_read_transactions,l2_write_transactions,dram_read_transactions,"
-           "dram_write_transactions,grid_blocks,sm_efficiency,achieved_occupancy\n");
+    printf("gpu,app,core_mhz,mem_mhz,time_s,power_w,inst_executed,cf_executed,inst_integer,"
+           "inst_fp_32,inst_fp_64,flop_count_sp_special,shared_load_transactions,"
+           "shared_store_transactions,shared_load_transactions_per_request,gld_transactions,"
+           "gld_transactions_per_request,gst_transactions,l2_read_transactions,"
+           "l2_write_transactions,dram_read_transactions,dram_write_transactions,grid_blocks,"
+           "sm_efficiency,achieved_occupancy\n");
     for (size_t i = 0; i < WS_ARRAY_SIZE(apps); i++)
         measure(&c, &apps[i]);
     (void)c.n.cu.cuMemFree(c.memory);
