@@ -7,6 +7,9 @@
  * what the GPU holds; time and energy are those of the part times what was left out ("part" says
  * so).
  *
+ * The clocks are those of the catalog; where nothing was measured at these, those measured ones that
+ * are the nearest to them, which are printed then.
+ *
  * The programs of "titanv" were looked at only when all models were fitted and all others had been
  * run. It is the chip of the V100 with other clocks and less memory, and gets the V100's numbers;
  * times alone were measured there.
@@ -26,6 +29,7 @@
 #include "device/catalog.h"
 #include "device/device.h"
 #include "device/space.h"
+#include "models/event_power.h"
 #include "papers/sets/csv.h"
 #include "ptx/ptx.h"
 
@@ -200,6 +204,44 @@ static const struct program programs[] = {
      {4096, 1024, 0.05}},
 };
 
+/* What is another size on the GTX 980: the data that was measured there is an eighth or so. */
+static const struct smaller {
+    const char *app;
+    uint32_t grid[3];
+    double part, numbers[5];
+} smaller[] = {
+    {"vectorAdd", {32768, 1, 1}, 1 / 2.0, {8388608}},
+    {"matrixMulGlobal", {16, 16, 1}, 1, {512}},
+    {"matrixMulShared", {16, 16, 1}, 1, {512}},
+    {"SobolQRNG", {1, 1000, 1}, 1, {32768}},
+    {"backpropForward", {1, 4096, 1}, 1, {16}},
+    {"backpropBackward", {1, 4096, 1}, 1, {16}},
+    {"convolutionSeparable", {24, 768, 1}, 1, {3072, 3072}},
+    {"fastWalshTransform", {16384, 1, 1}, 1 / 2.0, {8192}},
+    {"gaussian", {512, 512, 1}, 1, {2048, 676}},
+    {"histogram", {240, 1, 1}, 1 / 2.0, {8388608}},
+    {"nn", {4096, 1, 1}, 1, {1048576, 30, 90}},
+    {"pathfinder", {2286, 1, 1}, 1, {100, 128000, 0, 100}},
+    {"scalarProd", {128, 1, 1}, 1 / 2.0, {8192, 4096}},
+    {"scanScanExclusiveShared", {16384, 1, 1}, 1, {0}},
+    {"scanUniformUpdate", {16384, 1, 1}, 1, {0}},
+    {"sortingNetworks", {2048, 1, 1}, 1, {0}},
+    {"srad", {64, 64, 1}, 1, {1024, 1024, 0.05}},
+};
+
+/* The program as it was measured on the GPU. */
+static struct program sized(const struct program *p, const char *gpu)
+{
+    struct program ret = *p;
+    for (size_t i = 0; i < WS_ARRAY_SIZE(smaller); i++)
+        if (!strcmp(gpu, "gtx980") && !strcmp(smaller[i].app, p->app)) {
+            memcpy(ret.grid, smaller[i].grid, sizeof(ret.grid));
+            memcpy(ret.numbers, smaller[i].numbers, sizeof(ret.numbers));
+            ret.part = smaller[i].part;
+        }
+    return ret;
+}
+
 /* Those of the TITAN V, and which size they were measured with: column n or rows. */
 static const struct aside {
     double size;
@@ -275,6 +317,7 @@ static const struct aside {
 
 struct measured {
     double time_s, power_w; /* 0: not known */
+    struct ws_device_clocks clocks;
 };
 #define TITAN_V "titanv"
 static void must(int r, const char *what)
@@ -294,22 +337,32 @@ static double number(const struct ws_csv *t, const char *name)
     return isnan(v) ? 0 : v;
 }
 
-/* Whether it is the row of @app on the GPU: with this size; or, if that is 0, at its own clocks. */
-static bool is_of(const char *app, double size, const struct ws_gpu_spec *spec,
-                  const struct ws_csv *t)
+static bool is_of_titan(double size, const struct ws_csv *t)
 {
-    if (t->n_columns < 2 || strcmp(t->cells[1], app) != 0)
-        return false;
-    if (size > 0)
-        return !strcmp(t->cells[0], "TITANV") &&
-               (number(t, "n") == size || number(t, "rows") == size);
-    return number(t, "core_mhz") == spec->core_mhz && number(t, "mem_mhz") == spec->memory_mhz;
+    return !strcmp(t->cells[0], "TITANV") && (number(t, "n") == size || number(t, "rows") == size);
 }
 
+/* The row's clocks as shares of the catalog's, with the voltage that goes with them. */
+static struct ws_device_clocks clocks_of(const struct ws_gpu_spec *spec, const struct ws_csv *t)
+{
+    struct ws_device_clocks c = {.core = number(t, "core_mhz") / spec->core_mhz,
+                                 .memory = number(t, "mem_mhz") / spec->memory_mhz};
+    c.volt =
+        ws_event_voltage(spec->voltage_knee_milli / 1e3, spec->voltage_slope_milli / 1e3, c.core);
+    return c;
+}
+
+static double distance(const struct ws_device_clocks *c)
+{
+    return c->core > 0 && c->memory > 0 ? fabs(log(c->core)) + fabs(log(c->memory)) : INFINITY;
+}
+
+/* The measurement of @app: of this size; or, if that is 0, with the clocks nearest the catalog's. */
 static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app,
                             double size)
 {
-    struct measured m = {0, 0};
+    static const struct ws_device_clocks own = {1, 1, 1};
+    struct measured m = {0, 0, own};
     struct ws_csv t;
     char path[512];
     int r;
@@ -324,8 +377,12 @@ static struct measured find(const char *data, const struct ws_gpu_spec *spec, co
     }
     must(ws_csv_open(&t, f, path, NULL), path);
     while (!(r = ws_csv_next(&t, NULL)))
-        if (is_of(app, size, spec, &t))
-            m = (struct measured){number(&t, "time_s"), number(&t, "power_w")};
+        if (t.n_columns > 1 && !strcmp(t.cells[1], app)) {
+            struct ws_device_clocks c = size > 0 ? own : clocks_of(spec, &t);
+            if (size > 0 ? is_of_titan(size, &t)
+                         : m.time_s <= 0 || distance(&c) < distance(&m.clocks))
+                m = (struct measured){number(&t, "time_s"), number(&t, "power_w"), c};
+        }
     must(r == WS_CSV_END ? 0 : r, path);
     ws_csv_deinit(&t);
     fclose(f);
@@ -339,6 +396,7 @@ struct runner {
     struct ws_device *device;
     struct ws_ptx_module *ptx;
     struct ws_dmodule *module;
+    struct ws_device_clocks clocks; /* that it runs at */
     pthread_mutex_t lock;
     pthread_cond_t cond;
     bool done;
@@ -450,7 +508,7 @@ static struct measured run(struct runner *r, const struct program *p)
     ws_space_free(space);
     free(vars);
     double s = (double)(op.end_ns - op.start_ns) / 1e9;
-    return (struct measured){s / p->part, (double)op.energy_uj / 1e6 / s};
+    return (struct measured){s / p->part, (double)op.energy_uj / 1e6 / s, r->clocks};
 }
 
 static double off(double predicted, double measured)
@@ -466,9 +524,15 @@ struct errors {
 static void compare(struct runner *r, const struct program *p, double size, const char *data,
                     struct errors *errors)
 {
-    struct measured is = data ? find(data, &r->spec, p->app, size) : (struct measured){0, 0};
+    struct measured is =
+        data ? find(data, &r->spec, p->app, size) : (struct measured){0, 0, {1, 1, 1}};
     if (data && is.time_s <= 0)
         return;
+    if (memcmp(&r->clocks, &is.clocks, sizeof(is.clocks)) != 0) {
+        must(ws_device_set_clocks(r->device, &is.clocks, &r->clocks), "clocks");
+        printf("%-10s at %.0f and %.0f MHz\n", r->spec.name, is.clocks.core * r->spec.core_mhz,
+               is.clocks.memory * r->spec.memory_mhz);
+    }
     struct measured got = run(r, p);
     double e[3] = {off(got.time_s, is.time_s), off(got.power_w, is.power_w),
                    off(got.time_s * got.power_w, is.time_s * is.power_w)};
@@ -505,7 +569,7 @@ static struct ws_gpu_spec spec_of(const struct ws_catalog *catalog, const char *
 static void run_gpu(const struct ws_catalog *catalog, const char *name, const char *app,
                     const char *data)
 {
-    struct runner r = {.done = false};
+    struct runner r = {.clocks = {1, 1, 1}};
     struct ws_diags diags = WS_DIAGS_NULL;
     struct ws_device_options options = {.clock = WS_CLOCK_FUNCTIONAL};
     struct errors errors = {.n = 0};
@@ -517,8 +581,10 @@ static void run_gpu(const struct ws_catalog *catalog, const char *name, const ch
     must(ws_device_open_soft(&r.device, &r.spec, 0, &options, &diags), "open");
     must(ws_device_module_load(r.device, r.ptx, &r.module, &diags), "module");
     for (size_t i = 0; i < WS_ARRAY_SIZE(programs) && strcmp(name, TITAN_V) != 0; i++)
-        if (!app || !strcmp(app, programs[i].app))
-            compare(&r, &programs[i], 0, data, &errors);
+        if (!app || !strcmp(app, programs[i].app)) {
+            struct program p = sized(&programs[i], name);
+            compare(&r, &p, 0, data, &errors);
+        }
     for (size_t i = 0; i < WS_ARRAY_SIZE(asides) && !strcmp(name, TITAN_V); i++)
         if (!app || !strcmp(app, asides[i].program.app))
             compare(&r, &asides[i].program, asides[i].size, data, &errors);
@@ -540,7 +606,7 @@ static void run_gpu(const struct ws_catalog *catalog, const char *name, const ch
 
 int main(int argc, char **argv)
 {
-    static const char *const gpus[] = {"v100", "p100", "gtx1080ti", TITAN_V};
+    static const char *const gpus[] = {"v100", "p100", "gtx980", "gtx1080ti", TITAN_V};
     const char *data = NULL;
     struct ws_catalog catalog = WS_CATALOG_NULL;
     struct ws_diags diags = WS_DIAGS_NULL;

@@ -10,7 +10,7 @@ src=${srcdir:-$(dirname "$0")/..}
 data=$1
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-for gpu in ${2:-v100 gtx1080ti}; do
+for gpu in ${2:-v100 p100 gtx980 gtx1080ti}; do
     rows=$data/nvdvfs-nvprof/$gpu.csv
     awk -F, -v gpu="$gpu" '$1 == "nvdvfs-nvprof" && $2 == gpu { print $4 }' "$data/split.csv" | sort -u |
         while read -r family; do
