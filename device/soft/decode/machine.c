@@ -11,9 +11,9 @@
  * Before Volta there is no product of 32-bit integers in one instruction: the CUDA C++ Programming
  * Guide has "multiple instructions" for compute capabilities 5.x and 6.x in its table of arithmetic
  * throughput, and the CUDA Binary Utilities list XMAD, a short multiplication, for Maxwell and
- * Pascal. Three of these make the lower 32 bits, five or so all 64. Nor can an index be added to an
- * address in one instruction, as on Volta (IMAD.WIDE): a multiplication by a power of two becomes
- * two shifts there, and the addition two with carry. */
+ * Pascal. ptxas 12.4 makes the lower 32 bits of three of these, all 64 of seven. Nor can an index
+ * be added to an address in one instruction, as on Volta (IMAD.WIDE): a multiplication by a power
+ * of two becomes two shifts there, and the addition two with carry. */
 #include "device/soft/decode/priv.h"
 
 static struct ws_machine ops(uint8_t n_insns, enum ws_unit_op unit, uint8_t n)
@@ -36,7 +36,7 @@ static bool is_power_of_two(const struct ws_ptx_operand *o)
 /* A product or a product with a sum before Volta. */
 static struct ws_machine old_product(const struct ws_ptx_insn *i)
 {
-    enum { PRODUCT = 3, WIDE_PRODUCT = 5, LONG_PRODUCT = 11, LONG_SUM = 2 };
+    enum { PRODUCT = 3, WIDE_PRODUCT = 7, LONG_PRODUCT = 15, LONG_SUM = 2 };
     bool shifts = is_power_of_two(&i->operands[2]), gives_long = i->sub == WS_SUB_WIDE;
     unsigned n = is_wide(i) ? LONG_PRODUCT : gives_long ? WIDE_PRODUCT : PRODUCT;
     if (shifts)
@@ -44,6 +44,19 @@ static struct ws_machine old_product(const struct ws_ptx_insn *i)
     if (i->op == WS_OP_MAD && (is_wide(i) || gives_long))
         n += LONG_SUM;
     return ops((uint8_t)n, WS_UNIT_INT, (uint8_t)n);
+}
+
+/* A quotient or a remainder of 32 bits: as many instructions as ptxas 12.4 makes of one by a divisor
+ * that nothing else is divided by. One guesses the reciprocal, two convert. */
+static struct ws_machine quotient(const struct ws_ptx_insn *i, bool old)
+{
+    enum { OTHERS = 3 };
+    static const uint8_t n_insns[2][2][2] = {/* unsigned and signed: quotient, remainder */
+                                             {{19, 17}, {25, 23}},
+                                             {{27, 26}, {32, 29}}};
+    bool is_signed = i->n_types && i->types[0] != WS_T_U32 && i->types[0] != WS_T_U16;
+    uint8_t n = n_insns[old][is_signed][i->op == WS_OP_REM];
+    return (struct ws_machine){n, {(uint8_t)(n - OTHERS), 0, 0, 1}};
 }
 
 static struct ws_machine integer(const struct ws_ptx_insn *i, bool old)
@@ -56,8 +69,7 @@ static struct ws_machine integer(const struct ws_ptx_insn *i, bool old)
     switch (i->op) {
     case WS_OP_DIV:
     case WS_OP_REM:
-        return wide ? (struct ws_machine){75, {65, 0, 0, 2}}
-                    : (struct ws_machine){18, {15, 0, 0, 1}};
+        return wide ? (struct ws_machine){75, {65, 0, 0, 2}} : quotient(i, old);
     case WS_OP_MUL:
     case WS_OP_MAD:
         return wide ? ops(4, WS_UNIT_INT, 4) : ops(1, WS_UNIT_INT, 1);

@@ -58,8 +58,10 @@ static void test_division_is_many_instructions(void **state)
     assert_int_equal(f->work.n_unit_ops[WS_UNIT_SFU], 32);
 }
 
-/* One instruction after the pointer's parameter; the machine instructions beside the return. */
-static void check_machine(struct fix *f, uint32_t hardware_cc, const char *insn, uint64_t n)
+/* One instruction after the pointer's parameter; the machine instructions beside the return, of
+ * which @n_others are not of integers. */
+static void check_machine(struct fix *f, uint32_t hardware_cc, const char *insn, uint64_t n,
+                          uint64_t n_others)
 {
     char ptx[800];
     static const char begin[] = HEAD ".visible .entry k(.param .u64 data)\n" CELL;
@@ -67,7 +69,7 @@ static void check_machine(struct fix *f, uint32_t hardware_cc, const char *insn,
     f->hardware_cc = hardware_cc;
     run(f, ptx, 1, 32, fix_alloc(f, 4096));
     assert_int_equal(f->work.n_machine_insns, n + 1);
-    assert_int_equal(f->work.n_unit_ops[WS_UNIT_INT], n * 32);
+    assert_int_equal(f->work.n_unit_ops[WS_UNIT_INT], (n - n_others) * 32);
 }
 
 static void test_products_before_volta(void **state)
@@ -77,13 +79,28 @@ static void test_products_before_volta(void **state)
         uint64_t old, now;
     } rows[] = {{"mul.lo.s32 %r1, %r2, %r3;", 3, 1}, {"mad.lo.s32 %r1, %r2, %r3, %r4;", 3, 1},
                 {"mul.lo.s32 %r1, %r2, 12;", 3, 1},  {"mul.lo.s32 %r1, %r2, 8;", 1, 1},
-                {"mul.wide.s32 %x1, %r2, 4;", 2, 1}, {"mul.wide.s32 %x1, %r2, %r3;", 5, 1},
+                {"mul.wide.s32 %x1, %r2, 4;", 2, 1}, {"mul.wide.s32 %x1, %r2, %r3;", 7, 1},
                 {"add.s64 %x1, %x2, %x3;", 2, 1},    {"add.s32 %r1, %r2, %r3;", 1, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        check_machine(*state, 52, rows[i].insn, rows[i].old);
-        check_machine(*state, 61, rows[i].insn, rows[i].old);
-        check_machine(*state, 70, rows[i].insn, rows[i].now);
-        check_machine(*state, 0, rows[i].insn, rows[i].now);
+        check_machine(*state, 52, rows[i].insn, rows[i].old, 0);
+        check_machine(*state, 61, rows[i].insn, rows[i].old, 0);
+        check_machine(*state, 70, rows[i].insn, rows[i].now, 0);
+        check_machine(*state, 0, rows[i].insn, rows[i].now, 0);
+    }
+}
+
+static void test_quotients(void **state)
+{
+    static const struct {
+        const char *insn;
+        uint64_t old, now;
+    } rows[] = {{"div.s32 %r1, %r2, %r3;", 32, 25},
+                {"rem.s32 %r1, %r2, %r3;", 29, 23},
+                {"div.u32 %r1, %r2, %r3;", 27, 19},
+                {"rem.u32 %r1, %r2, %r3;", 26, 17}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        check_machine(*state, 60, rows[i].insn, rows[i].old, 3);
+        check_machine(*state, 75, rows[i].insn, rows[i].now, 3);
     }
 }
 
@@ -281,6 +298,7 @@ int main(void)
         T(atomics),
         T(division_is_many_instructions),
         T(products_before_volta),
+        T(quotients),
         T(shared_consecutive),
         T(shared_broadcast),
         T(shared_strides),
