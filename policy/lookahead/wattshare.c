@@ -24,8 +24,9 @@
  * less energy and the job is in time, high ones where it would be late (rollout.h).
  *
  * What is to come: a task's next release is a period after the last one that was seen, or later by
- * the mean lateness of those before. One that is overdue may come at any moment; after another
- * period it is not expected any more. */
+ * the mean lateness of those before. Where they come irregularly, it is foreseen early in the time
+ * in which it may come. One that is overdue may come at any moment; after another period it is not
+ * expected any more. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,6 +55,14 @@ enum {
 #define FADE 0.4
 /* What a release counts in the mean lateness of its task. */
 #define LEARN 0.1
+/* Lateness that is rounding. */
+#define PUNCTUAL 1e-6
+/* Releases are taken to come within so many mean deviations of their mean lateness: all do that are
+ * spread evenly. */
+#define DEVIATIONS 2
+/* Of the time in which a release may come, the part after which it is foreseen. To foresee it too
+ * early costs a little energy, too late a missed deadline. */
+#define EARLY 0.2
 /* With dvfs the horizon is longer, since jobs at low clocks are, and there are more places. */
 #define DVFS_HORIZON 2
 #define DVFS_BUDGET  3
@@ -81,9 +90,10 @@ enum { BASES_IN_TIME = 5 }; /* those that are for all cases */
 
 struct awaited {
     int id;
-    double due;  /* its next release; INFINITY: not known */
-    double last; /* release that was seen; -INFINITY: none */
-    double late; /* by how much releases come later than a period after the last, on average */
+    double due;       /* its next release; INFINITY: not known */
+    double last;      /* release that was seen; -INFINITY: none */
+    double late;      /* by how much releases come later than a period after the last, on average */
+    double deviation; /* of it, the mean */
 };
 struct lookahead {
     const struct ws_policy_system *sys;
@@ -191,7 +201,8 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
         const struct ws_policy_task *t = &s->tasks[i];
         const struct awaited *known = find_awaited(p, t->id, &at);
         tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY,
-                                    known ? known->last : -INFINITY, known ? known->late : 0};
+                                    known ? known->last : -INFINITY, known ? known->late : 0,
+                                    known ? known->deviation : 0};
         if (known && t->period > 0)
             tasks[i].due = known->due;
         if (isinf(p->roll.shortest[i])) {
@@ -223,7 +234,11 @@ static void note_releases(struct lookahead *p, const struct ws_policy_snapshot *
         double period = p->sys->tasks[j->task].period;
         if (j->release > t->last && !isinf(t->last) && period > 0) {
             double late = ws_lesser(j->release - t->last - period, period);
-            t->late += (late - t->late) * LEARN;
+            double deviation = late - t->late;
+            if (fabs(deviation) < PUNCTUAL)
+                deviation = 0;
+            t->late += deviation * LEARN;
+            t->deviation += (fabs(deviation) - t->deviation) * LEARN;
         }
         t->last = ws_greater(t->last, j->release);
         if (period > 0 && (isinf(t->due) || j->release + period > t->due))
@@ -231,12 +246,12 @@ static void note_releases(struct lookahead *p, const struct ws_policy_snapshot *
     }
 }
 
-/* When the next release is likely. Lateness is taken as drawn evenly from 0 to twice its mean, so
- * that of one that is late, half of what is left of that is still to come. */
+/* When the next release is foreseen. */
 static double expected(const struct awaited *t, double now)
 {
-    double latest = t->due + 2 * t->late, from = ws_greater(t->due, now);
-    return ws_greater(from, (from + latest) / 2);
+    double mean = t->due + t->late, most = DEVIATIONS * t->deviation;
+    double from = ws_greater(mean - most, now);
+    return ws_greater(from, from + EARLY * (mean + most - from));
 }
 
 static void foresee(struct lookahead *p, double now)

@@ -413,53 +413,66 @@ static void test_overdue_releases(void **state)
     unmake(&w);
 }
 
-/* Of task 1, with a period of 10 ms, nothing else is known than that its releases come @late ms
- * later than a period after the last, ten times. */
-static void teach_lateness(struct world *w, double late)
+/* Task 1 has a period of 10 ms. Its releases come by turns @even and @odd ms later than a period
+ * after the last, 200 times. It is 3 ms before the next one is due, and a job of 8 ms is ready,
+ * which can wait until then. If it starts at once, it makes the other one late. */
+static void teach_lateness(struct world *w, double even, double odd)
 {
     make_world(w, 1);
     set_task(w, 0, 8, 0, 50);
     set_task(w, 1, 0.5, 10, 0.6);
     make_policy(w, NULL);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 200; i++) {
         w->snap.n_jobs = 0;
+        w->snap.now += 10 + (i % 2 ? odd : even);
         add_job(w, 1, WS_JOB_WAITING, w->snap.now + 0.6);
         decide(w);
-        if (i < 9)
-            w->snap.now += 10 + late;
     }
     w->snap.n_jobs = 0;
+    w->snap.now += 7;
+    add_job(w, 0, WS_JOB_WAITING, w->snap.now + 50);
 }
 
-/* The next release is due in 10 ms, and a job of 8 ms is ready 3 ms before. It can wait until
- * then or start at once, which makes the other one late. */
+/* It waits for a release that is foreseen @ms from now. */
+static void assert_foreseen(struct world *w, double ms)
+{
+    decide(w);
+    assert_null(find(w, WS_DECIDE_START, 0));
+    assert_non_null(find(w, WS_DECIDE_TIMER, -1));
+    assert_float_equal(find(w, WS_DECIDE_TIMER, -1)->at, w->snap.now + ms, 0.01);
+}
+
 static void test_lateness_is_learned(void **state)
 {
     (void)state;
     struct world w;
-    teach_lateness(&w, 0);
-    w.snap.now += 7;
-    add_job(&w, 0, WS_JOB_WAITING, w.snap.now + 50);
-    decide(&w);
-    assert_null(find(&w, WS_DECIDE_START, 0));
+    teach_lateness(&w, 0, 0);
+    assert_foreseen(&w, 3);
     unmake(&w);
-    /* Nine of its releases were late by 9 ms, which counts as a mean of 9 (1 - 0.9^9) = 5.51 ms. The
-     * next one is expected 8.51 ms from now, when the other job has ended. */
-    teach_lateness(&w, 9);
-    w.snap.now += 7;
-    add_job(&w, 0, WS_JOB_WAITING, w.snap.now + 50);
+    teach_lateness(&w, 9, 9); /* it has ended when the next one comes */
     decide(&w);
     assert_starts(&w, 0, 0, SMS);
+    w.snap.now += 5;
+    assert_foreseen(&w, 7);
     w.sys.n_tasks = 3; /* it is remembered when the tasks change */
     prepare(&w);
-    decide(&w);
-    assert_starts(&w, 0, 0, SMS);
-    /* It is overdue by 1 ms. Half of what is left of twice the mean is still expected. */
-    double mean = 9 * (1 - pow(0.9, 9));
-    w.snap.now += 4;
-    decide(&w);
-    assert_null(find(&w, WS_DECIDE_START, 0));
-    assert_timer(&w, w.snap.now + (2 * mean - 1) / 2);
+    assert_foreseen(&w, 7);
+    unmake(&w);
+}
+
+/* After the last one, which was late by 9 ms, the mean is 6 + 3·0.1/1.9 = 6.16 ms, and the mean
+ * deviation 3.16 ms. */
+static void test_irregular_releases_are_foreseen_early(void **state)
+{
+    (void)state;
+    struct world w;
+    double mean = 6 + 0.3 / 1.9, most = 2 * (mean - 3);
+    teach_lateness(&w, 3, 9);
+    assert_foreseen(&w, 3 + mean - most + 0.2 * 2 * most);
+    w.snap.now += 4; /* it is overdue by 1 ms */
+    w.sys.n_tasks = 3;
+    prepare(&w);
+    assert_foreseen(&w, 0.2 * (mean + most - 1));
     unmake(&w);
 }
 
@@ -911,6 +924,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_releases_are_remembered),
         cmocka_unit_test(test_overdue_releases),
         cmocka_unit_test(test_lateness_is_learned),
+        cmocka_unit_test(test_irregular_releases_are_foreseen_early),
         cmocka_unit_test(test_releases_are_capped),
         cmocka_unit_test(test_outcome),
         cmocka_unit_test(test_gives_up_the_largest),
