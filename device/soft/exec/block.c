@@ -242,6 +242,19 @@ static void wipe(struct ws_blockrun *b)
         memset(b->local, 0, (size_t)b->local_bytes * 32 * b->n_warps);
 }
 
+/* Mostly the one behind the last: divisions cost more than a small block may. */
+static void place(struct ws_blockrun *b, uint64_t linear)
+{
+    const uint32_t *n = b->g->grid;
+    bool next = linear == b->linear + 1 && b->ctaid[0] + 1 < n[0];
+    b->linear = linear;
+    b->ctaid[0] = next ? b->ctaid[0] + 1 : (uint32_t)(linear % n[0]);
+    if (next)
+        return;
+    b->ctaid[1] = (uint32_t)(linear / n[0] % n[1]);
+    b->ctaid[2] = (uint32_t)(linear / n[0] / n[1]);
+}
+
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
 {
     const struct ws_grid *g = b->g;
@@ -250,15 +263,12 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->compiled = b->jit && ws_jit_choose(b->jit, linear);
     b->timed = b->jit && ws_jit_is_open(b->jit);
     b->ticks = 0;
-    b->linear = linear;
     b->part = ws_grid_part_of(g, linear, &b->number);
     if (before && before->space != b->part->space)
         wipe(b);
     b->smid = smid;
     b->slot = slot;
-    b->ctaid[0] = (uint32_t)(linear % g->grid[0]);
-    b->ctaid[1] = (uint32_t)(linear / g->grid[0] % g->grid[1]);
-    b->ctaid[2] = (uint32_t)(linear / g->grid[0] / g->grid[1]);
+    place(b, linear);
     b->n_live = b->n_threads;
     b->n_done_warps = 0;
     b->next_warp = 0;

@@ -77,18 +77,14 @@ struct ws_reuse *ws_reuse_new(const struct ws_reuse_cache *cache, uint64_t n_blo
     r->n_blocks = n_blocks;
     r->wave = WS_MAX((uint64_t)cache->n_sms * cache->blocks_per_sm, UINT64_C(1));
     r->n_waves = (uint32_t)WS_MIN(n_blocks / r->wave, (uint64_t)WS_REUSE_WAVES);
+    for (uint64_t i = 0; i < r->n_waves; i++)
+        r->wave_at[i] = n_blocks / r->wave * i / r->n_waves * r->wave;
     r->first_level = n_blocks > ALL_WATCHED ? SAMPLED_LEVEL : 0;
     r->below[0] = r->below[1] = below_of(r->first_level);
     return r;
 }
 
 /* ---- recording ---- */
-
-/* The first block of the i-th wave that is recorded. */
-static uint64_t wave_at(const struct ws_reuse *r, uint64_t i)
-{
-    return r->n_blocks / r->wave * i / r->n_waves * r->wave;
-}
 
 static bool is_watched(const struct ws_reuse *r, uint64_t linear)
 {
@@ -105,7 +101,7 @@ void ws_reuse_block(struct ws_blockrun *b, uint64_t linear)
     if (!r)
         return;
     for (uint32_t i = 0; i < r->n_waves; i++)
-        if (linear - wave_at(r, i) < r->wave)
+        if (linear - r->wave_at[i] < r->wave)
             b->wave = &r->waves[i];
     uint32_t loads = atomic_load_explicit(&r->below[0], memory_order_relaxed),
              stores = atomic_load_explicit(&r->below[1], memory_order_relaxed);

@@ -20,12 +20,13 @@ struct ws_reuse_map {
 
 enum { WS_REUSE_WAVES = 3 };
 struct ws_reuse {
-    uint32_t l1_sample;   /* a watched block's L1 is modelled of one line in so many */
-    uint32_t l1_lines;    /* of these, how many L1 holds for one block; 0: loads go past it */
-    uint64_t n_blocks;    /* of the grid */
-    uint64_t wave;        /* blocks that run at a time */
-    uint32_t n_waves;     /* of waves[] */
-    uint32_t first_level; /* of which all lines are recorded, and of those behind it */
+    uint32_t l1_sample; /* a watched block's L1 is modelled of one line in so many */
+    uint32_t l1_lines;  /* of these, how many L1 holds for one block; 0: loads go past it */
+    uint64_t n_blocks;  /* of the grid */
+    uint64_t wave;      /* blocks that run at a time */
+    uint32_t n_waves;   /* of waves[] */
+    uint64_t wave_at[WS_REUSE_WAVES]; /* their first blocks */
+    uint32_t first_level;             /* of which all lines are recorded, and of those behind it */
     /* 0: loads, 1: stores; those whose hash is not more are recorded still */
     _Atomic uint32_t below[2];
     struct ws_reuse_map touched[2], waves[WS_REUSE_WAVES];

@@ -54,9 +54,23 @@ static enum ws_step let_others_run(struct ws_blockrun *b)
 }
 
 /* ---- splits ---- */
+/* Whether two splits may be at the same place: mostly none are, and this is asked often. */
+static bool may_meet(const struct ws_warp *w)
+{
+    uint64_t seen = 0, twice = 0;
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        uint64_t place = (uint64_t)1 << ((uintptr_t)w->splits[k].u / sizeof(struct ws_uop) % 64);
+        twice |= seen & place;
+        seen |= place;
+    }
+    return twice != 0;
+}
+
 /* Two splits at the same place are one. */
 static void merge(struct ws_warp *w)
 {
+    if (!may_meet(w))
+        return;
     for (uint32_t k = 0; k < w->n_splits; k++) {
         struct ws_split *s = &w->splits[k];
         for (uint32_t n = k + 1; n < w->n_splits && s->state == WS_SPLIT_RUN;) {
