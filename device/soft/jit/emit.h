@@ -106,6 +106,9 @@ const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
 /* A strong load of the place at @host. */
 void ws_jit_look(struct ws_core_ctx *c, uint64_t host);
+/* An access records the lines of the sample that it touches: all from one address to another, or
+ * those of the two. */
 void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t store);
+void ws_jit_note_two(struct ws_core_ctx *c, uint64_t a, uint64_t b, uint64_t store);
 
 #endif

@@ -47,6 +47,26 @@ void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t 
         }
 }
 
+static void touch(struct ws_core_ctx *c, uint64_t line, uint32_t sectors, bool store)
+{
+    if (ws_reuse_hash(line) < c->record_below)
+        ws_reuse_touch(c, line, sectors, store);
+}
+
+/* In the order of the handlers: that of the lines where these are near, else of the lanes. */
+void ws_jit_note_two(struct ws_core_ctx *c, uint64_t a, uint64_t b, uint64_t store)
+{
+    uint64_t low = WS_MIN(a, b), high = WS_MAX(a, b);
+    uint64_t first = (high >> 5) - (low >> 7 << 2) < 64 ? low : a, second = a + b - first;
+    uint32_t of_first = 1u << (first >> 5 & 3), of_second = 1u << (second >> 5 & 3);
+    if (first >> 7 == second >> 7) {
+        touch(c, first >> 7, of_first | of_second, store);
+        return;
+    }
+    touch(c, first >> 7, of_first, store);
+    touch(c, second >> 7, of_second, store);
+}
+
 /* ---- running ---- */
 /* Loops that the compiler makes vectors of: this is asked at every entry of a whole warp. */
 #define HOLDS(T)                                                                                   \

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/soft/jit/shape.h"
@@ -20,6 +21,8 @@ enum {
     LANES = 32,
     SHARED_ALL = 256, /* as in mem.inc */
     SHARED_EVERY = 7,
+    SECTOR_BYTES = 32,
+    LINE_BYTES = 128,
 };
 #define CTX(member) offsetof(struct ws_core_ctx, member)
 
@@ -33,6 +36,7 @@ struct mem_op {
     uint32_t address, data; /* rows */
     unsigned lanes;         /* that make it: the first ones */
     int64_t apart[LANES], low, high;
+    bool even;      /* all are multiples of the access's width */
     unsigned group; /* so many lanes are consecutive or the same; 0: none are */
 };
 
@@ -102,13 +106,13 @@ static void set_shape(struct mem_op *a, const int64_t *apart)
 {
     memcpy(a->apart, apart, sizeof(a->apart));
     a->low = a->high = 0;
-    bool even = true;
+    a->even = true;
     for (unsigned i = 0; i < a->lanes; i++) {
         a->low = WS_MIN(a->low, apart[i]);
         a->high = WS_MAX(a->high, apart[i]);
-        even &= apart[i] % a->bytes == 0;
+        a->even &= apart[i] % a->bytes == 0;
     }
-    a->group = even ? find_group(a) : 0;
+    a->group = a->even ? find_group(a) : 0;
 }
 
 static void consecutive(struct mem_op *a)
@@ -133,6 +137,40 @@ static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, un
     return part[0];
 }
 
+/* Of the lanes that do not exist it does not matter what they get, but it must be something. */
+static llvm_value all_lanes(struct mem_op *a, llvm_value v)
+{
+    int64_t lanes[LANES];
+    for (unsigned i = 0; i < LANES; i++)
+        lanes[i] = i % a->lanes;
+    if (a->lanes == LANES)
+        return v;
+    return L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, lanes, LANES), "");
+}
+
+/* Lane by lane. */
+static llvm_value load_each(struct mem_op *a, llvm_value host)
+{
+    llvm_type t = ws_jit_int_type(a->e, a->bytes);
+    llvm_value v = L.GetUndef(L.VectorType(t, LANES));
+    for (unsigned i = 0; i < a->lanes; i++) {
+        llvm_value at = L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[i]), "");
+        v = L.BuildInsertElement(a->b, v, ws_jit_load(a->e, t, at, a->bytes),
+                                 ws_jit_int(a->e, a->e->i32, i), "");
+    }
+    return all_lanes(a, v);
+}
+
+static void store_each(struct mem_op *a, llvm_value host)
+{
+    llvm_value v = ws_jit_vector(a->e, a->data);
+    for (unsigned i = 0; i < a->lanes; i++) {
+        llvm_value lane = L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, i), "");
+        ws_jit_store(a->e, lane, L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[i]), ""),
+                     a->bytes);
+    }
+}
+
 static llvm_value load(struct mem_op *a, llvm_value host)
 {
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
@@ -147,14 +185,7 @@ static llvm_value load(struct mem_op *a, llvm_value host)
         else
             part[k] = ws_jit_splat(a->e, ws_jit_load(a->e, t, at, a->bytes), a->group);
     }
-    llvm_value all = concatenate(a, part, n, a->group);
-    int64_t lanes[LANES]; /* of the others it does not matter what they get */
-    for (unsigned i = 0; i < LANES; i++)
-        lanes[i] = i % a->lanes;
-    return a->lanes == LANES
-               ? all
-               : L.BuildShuffleVector(a->b, all, all,
-                                      ws_jit_constants(a->e, a->e->i32, lanes, LANES), "");
+    return all_lanes(a, concatenate(a, part, n, a->group));
 }
 
 static void store(struct mem_op *a, llvm_value host)
@@ -178,13 +209,15 @@ static void perform(struct mem_op *a, llvm_value host)
         llvm_value args[] = {a->e->c, host};
         ws_jit_call_spending(a->e, (void (*)(void))ws_jit_look, args, 2);
     }
-    if (a->store) {
+    if (a->store && a->group) {
         store(a, host);
+    } else if (a->store) {
+        store_each(a, host);
     } else if (ws_jit_is_scalar(a->e, a->data)) {
         llvm_type t = ws_jit_int_type(a->e, a->bytes);
         ws_jit_set(a->e, a->data, ws_jit_load(a->e, t, host, a->bytes));
     } else {
-        ws_jit_set(a->e, a->data, load(a, host));
+        ws_jit_set(a->e, a->data, a->group ? load(a, host) : load_each(a, host));
     }
 }
 
@@ -253,7 +286,7 @@ static bool emit_shared(struct mem_op *a)
     if (!ws_jit_is_scalar(e, a->address))
         return false;
     set_shape(a, e->p->rows[a->address].apart);
-    if (!a->group || (a->bytes < 4 && a->group < a->lanes))
+    if (!a->even || (a->bytes < 4 && a->group < a->lanes))
         return false;
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     llvm_value first = L.BuildAdd(a->b, ws_jit_scalar(e, a->address),
@@ -277,17 +310,22 @@ static bool emit_shared(struct mem_op *a)
 }
 
 /* ---- global memory ---- */
-/* Whether the lanes touch all bytes from the first lane's on to the highest's: then sectors and
- * lines follow from where these are. */
+static int by_value(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* Whether the lanes touch all sectors from the lowest one to the highest: then sectors and lines
+ * follow from where these are. So it is where each address is at most a sector behind another. */
 static bool is_gapless(const struct mem_op *a)
 {
-    for (int64_t at = 0; at < a->high; at += a->bytes) {
-        bool touched = false;
-        for (unsigned i = 0; i < a->lanes; i++)
-            touched |= a->apart[i] == at;
-        if (!touched)
+    int64_t sorted[LANES];
+    memcpy(sorted, a->apart, sizeof(sorted));
+    qsort(sorted, a->lanes, sizeof(sorted[0]), by_value);
+    for (unsigned i = 1; i < a->lanes; i++)
+        if (sorted[i] - sorted[i - 1] > SECTOR_BYTES)
             return false;
-    }
     return true;
 }
 
@@ -300,30 +338,38 @@ static llvm_value is_recorded(struct mem_op *a, llvm_value address)
     return L.BuildICmp(a->b, LLVM_ULT, line, ws_jit_field(e, e->i32, CTX(record_below)), "");
 }
 
-/* Records the lines of the sample that the access touches. */
+/* Where @any (i1) is true, lets @f record the lines of the sample that the access touches. */
+static void note_if(struct mem_op *a, llvm_value any, void (*f)(void), llvm_value first,
+                    llvm_value last)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_block yes = ws_jit_block(e), on = ws_jit_block(e);
+    L.BuildCondBr(a->b, any, yes, on);
+    ws_jit_begin(e, yes);
+    llvm_value args[] = {e->c, first, last, i64(a, a->store)};
+    ws_jit_call(e, f, args, 4);
+    L.BuildBr(a->b, on);
+    ws_jit_begin(e, on);
+}
+
 static void note(struct mem_op *a, llvm_value first, llvm_value last)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value below = ws_jit_field(e, e->i32, CTX(record_below));
     llvm_value any = L.BuildICmp(a->b, LLVM_NE, below, ws_jit_int(e, e->i32, 0), "");
-    if (a->high < 128) { /* two lines at most: look before the call */
+    if (a->high - a->low < LINE_BYTES) /* two lines at most: look before the call */
         any = L.BuildOr(a->b, is_recorded(a, first), is_recorded(a, last), "");
-    }
-    llvm_block yes = ws_jit_block(e), on = ws_jit_block(e);
-    L.BuildCondBr(a->b, any, yes, on);
-    ws_jit_begin(e, yes);
-    llvm_value args[] = {e->c, first, last, i64(a, a->store)};
-    ws_jit_call(e, (void (*)(void))ws_jit_note, args, 4);
-    L.BuildBr(a->b, on);
-    ws_jit_begin(e, on);
+    note_if(a, any, (void (*)(void))ws_jit_note, first, last);
 }
 
+/* @first: the lowest address. */
 static void count_global(struct mem_op *a, llvm_value first)
 {
     struct ws_jit_emit *e = a->e;
     if (a->u->x & WS_X_NOCOUNT)
         return;
-    llvm_value last = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->high + a->bytes - 1), "");
+    llvm_value last =
+        L.BuildAdd(a->b, first, i64(a, (uint64_t)(a->high - a->low) + a->bytes - 1), "");
     llvm_value n = L.BuildSub(a->b, L.BuildLShr(a->b, last, i64(a, 5), ""),
                               L.BuildLShr(a->b, first, i64(a, 5), ""), "");
     ws_jit_bump(e, a->store ? WS_JIT_GLOBAL_STORES : WS_JIT_GLOBAL_LOADS, i64(a, 1));
@@ -378,8 +424,6 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
         half[k] = L.BuildExtractElement(a->b, v, ws_jit_int(e, e->i32, 16 * k), "");
         half[k] = L.BuildAdd(a->b, half[k], i64(a, (uint64_t)a->u->imm), "");
         ok = L.BuildAnd(a->b, ok, check_map(a, half[k], a->bytes, &host[k]), "");
-        if (!(a->u->x & WS_X_NOCOUNT))
-            ok = L.BuildAnd(a->b, ok, L.BuildNot(a->b, is_recorded(a, half[k]), ""), "");
     }
     L.BuildCondBr(a->b, ok, fast, other);
     slow(a, other, join);
@@ -390,6 +434,8 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
         ws_jit_bump(e, WS_JIT_GLOBAL_LOADS, i64(a, 1));
         ws_jit_bump(e, WS_JIT_LOAD_SECTORS,
                     L.BuildAdd(a->b, L.BuildZExt(a->b, two, e->i64, ""), i64(a, 1), ""));
+        note_if(a, L.BuildOr(a->b, is_recorded(a, half[0]), is_recorded(a, half[1]), ""),
+                (void (*)(void))ws_jit_note_two, half[0], half[1]);
     }
     for (unsigned k = 0; k < 2; k++)
         lane[k] = ws_jit_splat(e, ws_jit_load(e, t, host[k], a->bytes), 16);
@@ -405,7 +451,7 @@ static bool emit_global(struct mem_op *a)
     if (known) {
         set_shape(a, e->p->rows[a->address].apart);
         first = ws_jit_scalar(e, a->address);
-        if (!a->group || a->low < 0 || !is_gapless(a))
+        if (!a->even || !is_gapless(a))
             return false;
     } else {
         consecutive(a);
@@ -421,8 +467,9 @@ static bool emit_global(struct mem_op *a)
     }
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     llvm_value host;
-    first = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->u->imm), "");
-    llvm_value ok = check_map(a, first, (uint64_t)a->high + a->bytes, &host);
+    first = L.BuildAdd(a->b, first, i64(a, (uint64_t)(a->u->imm + a->low)), "");
+    llvm_value ok = check_map(a, first, (uint64_t)(a->high - a->low) + a->bytes, &host);
+    host = L.BuildSub(a->b, host, i64(a, (uint64_t)a->low), ""); /* lane 0's */
     ok = together ? L.BuildAnd(a->b, ok, together, "") : ok;
     L.BuildCondBr(a->b, ok, fast, other);
     if (together && !a->store && a->lanes == LANES && !a->general)
