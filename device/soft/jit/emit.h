@@ -4,7 +4,7 @@
  * An image becomes one function, in which its segments stand twice. In the whole version all
  * lanes of the warp run together and rows of known shape are scalars; in the masked version some
  * lanes run, and each row is a vector. Code goes from the whole version to the masked one where
- * lanes diverge, and never back: that happens where the function is entered anew. */
+ * lanes diverge, and back where all are together again and the rows have their shapes. */
 #ifndef WS_DEVICE_SOFT_JIT_EMIT_H
 #define WS_DEVICE_SOFT_JIT_EMIT_H
 
@@ -31,13 +31,18 @@ struct ws_jit_emit {
     llvm_builder b;
     llvm_value fn;
     llvm_type i1, i8, i16, i32, i64, f32, f64;
-    llvm_value c;                  /* the context's address, as i64 */
-    llvm_value regs;               /* where that of the warp's register file is kept (alloca) */
-    llvm_value *scalars, *vectors; /* by row: where its value is kept (alloca); words: scalars */
+    llvm_value c;    /* the context's address, as i64 */
+    llvm_value regs; /* where that of the warp's register file is kept (alloca) */
+    /* By row: where its value is kept (alloca); words: scalars. In the masked version only rows
+     * that nothing writes are kept so; the others stay in the register file. */
+    llvm_value *scalars, *vectors;
+    llvm_value *held; /* by row: its value in the masked version, if it is known in this block */
+    llvm_block held_in;
     llvm_value lanes; /* without mask registers: all ones in the active lanes, else zeros */
     llvm_value entry, active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
     llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
     llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
+    llvm_block *whole;                  /* by segment: goes to its whole version, if it may */
     llvm_block next[_WS_JIT_VERSIONS];  /* where all that leaves the core goes */
     enum ws_jit_version v;              /* that is being emitted */
     uint32_t k;                         /* the micro-op */
@@ -45,7 +50,7 @@ struct ws_jit_emit {
     bool has_fma, has_mask_registers; /* of the processor that the code is for */
 };
 
-/* ---- emit.c ---- */
+/* ---- rows.c ---- */
 llvm_value ws_jit_int(struct ws_jit_emit *e, llvm_type t, uint64_t v);
 llvm_type ws_jit_int_type(struct ws_jit_emit *e, unsigned bytes);
 /* @n lanes of @t; 1: @t itself. */
@@ -53,29 +58,51 @@ llvm_type ws_jit_lanes(llvm_type t, unsigned n);
 llvm_value ws_jit_splat(struct ws_jit_emit *e, llvm_value scalar, unsigned n);
 /* The integer constants {first, first + step, …}. */
 llvm_value ws_jit_constants(struct ws_jit_emit *e, llvm_type t, const int64_t *v, unsigned n);
+llvm_value ws_jit_address(struct ws_jit_emit *e, const void *p);
+llvm_value ws_jit_plus(struct ws_jit_emit *e, llvm_value base, size_t offset);
 llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, unsigned align);
 void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align);
 llvm_value ws_jit_field(struct ws_jit_emit *e, llvm_type t, size_t offset); /* of the context */
+void ws_jit_set_field(struct ws_jit_emit *e, llvm_value v, size_t offset);
+/* Of a variable (alloca). */
+llvm_value ws_jit_get(struct ws_jit_emit *e, llvm_type t, llvm_value variable);
+void ws_jit_put(struct ws_jit_emit *e, llvm_value v, llvm_value variable);
 llvm_block ws_jit_block(struct ws_jit_emit *e);
 void ws_jit_begin(struct ws_jit_emit *e, llvm_block at);
+/* A call of a function of ours: all arguments and the result are i64. */
+llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
+const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row);
+llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row); /* of one lane */
 /* The row's value, in all lanes; lane 0 of a row of known shape; a predicate word (i32). */
 llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row);
 llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row);
 llvm_value ws_jit_word(struct ws_jit_emit *e, uint32_t row);
 /* Whether the row is kept as a scalar in the version that is being emitted. */
 bool ws_jit_is_scalar(const struct ws_jit_emit *e, uint32_t row);
+/* A word of which all lanes have the same bit: those that do not exist get it, too. */
+llvm_value ws_jit_spread_word(struct ws_jit_emit *e, llvm_value w);
+/* In the masked version: the value of a row that is written somewhere. */
+llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row);
+/* Makes the row's value that of the register file, and the other way round. */
+void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row);
+void ws_jit_give(struct ws_jit_emit *e, uint32_t row);
+const struct ws_uop *ws_jit_uop(const struct ws_jit_emit *e); /* that is being emitted */
+/* Words: the lanes that run; those in which the micro-op takes effect. */
+llvm_value ws_jit_active(struct ws_jit_emit *e);
+llvm_value ws_jit_mask(struct ws_jit_emit *e);
+void ws_jit_set_active(struct ws_jit_emit *e, llvm_value word);
 /* Gives the row its value (of one lane, if it is a scalar), where the micro-op's mask says. */
 void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v);
 void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v);
+void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by);
+
+/* ---- emit.c ---- */
 /* Goes to the masked version, before the micro-op, where @bad (i1) is true. */
 void ws_jit_unless(struct ws_jit_emit *e, llvm_value bad);
 /* Calls the interpreter's handler of the micro-op. */
 void ws_jit_call_handler(struct ws_jit_emit *e);
 /* A call of one of our functions that may take from the budget. */
 void ws_jit_call_spending(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
-void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by);
-/* A call of a function of ours: all arguments and the result are i64. */
-llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
 /* Emits the function "run" for the image of @p. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p);
 /* The function's entry at micro-op @k in version @v; 0 is none. */
@@ -104,6 +131,12 @@ const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *
 /* The core was left, in the whole version or not: what comes next. Return: the entry; 0: compiled
  * code is to return; with the sign bit: to return and be entered there. */
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
+/* A call that all active lanes make. Return: whether they go on in the function now; else the core
+ * is left. */
+uint64_t ws_jit_call_function(struct ws_core_ctx *c, const struct ws_uop *u);
+/* Lanes @m return. Return: the number of the segment where all active lanes go on now, plus one; 0:
+ * the core is left. */
+uint64_t ws_jit_return(struct ws_core_ctx *c, const struct ws_uop *u, uint64_t m);
 /* A strong load of the place at @host. */
 void ws_jit_look(struct ws_core_ctx *c, uint64_t host);
 /* An access records the lines of the sample that it touches: all from one address to another, or

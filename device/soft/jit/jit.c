@@ -31,6 +31,17 @@ const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *
     return next;
 }
 
+uint64_t ws_jit_call_function(struct ws_core_ctx *c, const struct ws_uop *u)
+{
+    return ws_exec_call(c, u, u->to, u->fall);
+}
+
+uint64_t ws_jit_return(struct ws_core_ctx *c, const struct ws_uop *u, uint64_t m)
+{
+    const struct ws_seg *to = ws_exec_ret(c, u, (uint32_t)m);
+    return to ? (uint64_t)(to - c->b->img->segs) + 1 : 0;
+}
+
 /* As note_look() of the handlers (../exec/mem.inc), which is part of the vector builds. */
 void ws_jit_look(struct ws_core_ctx *c, uint64_t host)
 {

@@ -21,11 +21,6 @@ struct op {
     llvm_value a, bb, c, x; /* operands: a, b, c and e of the micro-op */
 };
 
-static const struct ws_uop *uop(const struct ws_jit_emit *e)
-{
-    return &e->p->img->uops[e->k];
-}
-
 /* ---- small parts ---- */
 static llvm_type wide(struct op *o, unsigned bytes)
 {
@@ -149,10 +144,9 @@ static llvm_value quotient(struct op *o, bool is_signed)
     }
     llvm_type t = ws_jit_lanes(o->e->f64, o->n);
     if (is_signed)
-        return L.BuildFPToSI(b,
-                             L.BuildFDiv(b, L.BuildSIToFP(b, o->a, t, ""),
-                                         L.BuildSIToFP(b, by, t, ""), ""),
-                             wide(o, 4), "");
+        return L.BuildFPToSI(
+            b, L.BuildFDiv(b, L.BuildSIToFP(b, o->a, t, ""), L.BuildSIToFP(b, by, t, ""), ""),
+            wide(o, 4), "");
     q = L.BuildFDiv(b, L.BuildUIToFP(b, o->a, t, ""), L.BuildUIToFP(b, by, t, ""), "");
     return L.BuildFPToUI(b, q, wide(o, 4), "");
 }
@@ -175,7 +169,7 @@ static llvm_value permute(struct op *o)
     uint64_t which;
     int64_t from[4 * 32];
     const struct ws_jit_plan *p = o->e->p;
-    if (!ws_jit_const(p, ws_jit_row_of(p, (uint32_t)uop(o->e)->c), &which) || which & 0x8888)
+    if (!ws_jit_const(p, ws_jit_row_of(p, (uint32_t)ws_jit_uop(o->e)->c), &which) || which & 0x8888)
         return NULL;
     for (unsigned i = 0; i < 4 * o->n; i++) {
         unsigned byte = (unsigned)(which >> (4 * (i % 4))) & 7;
@@ -285,7 +279,7 @@ static llvm_value integer(struct op *o)
     case WS_H_shf_r_wrap:
         return funnel(o, false, true);
     case WS_H_lop3:
-        return table(o, uop(o->e)->x);
+        return table(o, ws_jit_uop(o->e)->x);
     case WS_H_popc_32:
         return intrinsic(o, "ctpop", "i32", wide(o, 4), &o->a, 1, 1);
     case WS_H_brev_32:
@@ -393,7 +387,7 @@ static llvm_value float_op(struct op *o)
     default:
         break;
     }
-    if (uop(o->e)->mx != MX_DEFAULT)
+    if (ws_jit_uop(o->e)->mx != MX_DEFAULT)
         return NULL;
     switch (o->h) {
     case WS_H_add_f32:
@@ -417,7 +411,8 @@ static llvm_value float_op(struct op *o)
     case WS_H_cvt_f32_f64:
         return canonical(o, L.BuildFPTrunc(b, to_double(o, o->a), t, ""));
     case WS_H_rcp_f32:
-        return canonical(o, L.BuildFDiv(b, to_float(o, k(o, 4, 0x3f800000)), to_float(o, o->a), ""));
+        return canonical(o,
+                         L.BuildFDiv(b, to_float(o, k(o, 4, 0x3f800000)), to_float(o, o->a), ""));
     case WS_H_cvt_f32_s32:
         return L.BuildBitCast(b, L.BuildSIToFP(b, o->a, t, ""), wide(o, 4), "");
     case WS_H_cvt_f32_u32:
@@ -433,7 +428,7 @@ static llvm_value double_op(struct op *o)
 {
     llvm_builder b = o->b;
     llvm_type t = ws_jit_lanes(o->e->f64, o->n);
-    if (uop(o->e)->mx != MX_DEFAULT)
+    if (ws_jit_uop(o->e)->mx != MX_DEFAULT)
         return NULL;
     switch (o->h) {
     case WS_H_add_f64:
@@ -500,7 +495,7 @@ static llvm_value real(struct op *o, int how, bool is_double)
 
 static llvm_value comparison(struct op *o)
 {
-    bool usual = uop(o->e)->mx == MX_DEFAULT;
+    bool usual = ws_jit_uop(o->e)->mx == MX_DEFAULT;
     switch (o->h) {
 #define X(n, bytes)                                                                                \
     case WS_H_eq_##n:                                                                              \
@@ -536,7 +531,7 @@ static llvm_value source_word(struct ws_jit_emit *e, int32_t off, bool inverted)
 /* Operations on words. */
 static bool emit_words(struct ws_jit_emit *e, uint16_t h)
 {
-    const struct ws_uop *u = uop(e);
+    const struct ws_uop *u = ws_jit_uop(e);
     if (h != WS_H_p_and && h != WS_H_p_or && h != WS_H_p_xor && h != WS_H_p_mov)
         return false;
     llvm_value a = source_word(e, u->a, u->x & 1);
@@ -560,7 +555,7 @@ static bool is_select(uint16_t h)
 
 static void selection(struct op *o)
 {
-    const struct ws_uop *u = uop(o->e);
+    const struct ws_uop *u = ws_jit_uop(o->e);
     llvm_value p = source_word(o->e, u->c, u->x != 0);
     llvm_value yes = o->n == 1 ? L.BuildICmp(o->b, LLVM_NE, p, ws_jit_int(o->e, o->e->i32, 0), "")
                                : L.BuildBitCast(o->b, p, L.VectorType(o->e->i1, o->n), "");
@@ -605,7 +600,7 @@ static void check_wrap(struct ws_jit_emit *e)
 bool ws_jit_emit_op(struct ws_jit_emit *e)
 {
     const struct ws_jit_op *op = &e->p->ops[e->k];
-    const struct ws_uop *u = uop(e);
+    const struct ws_uop *u = ws_jit_uop(e);
     if (emit_words(e, op->h))
         return true;
     if (op->h > WS_H_lop3 || op->h == WS_H_lane)

@@ -7,6 +7,7 @@
 #include "device/soft/jit/plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -56,7 +57,8 @@ static const struct form forms[_WS_H_N] = {
                                     OP(bra, NO, NO, NO, NO, NO) OP(goto_, NO, NO, NO, NO, NO)
                                         OP(exit_, NO, NO, NO, NO, NO) OP(trap, NO, NO, NO, NO, NO)
                                             OP(nanosleep, NO, NO, NO, NO, NO)
-                                                OP(vprintf, 4, 8, 8, NO, NO)};
+                                                OP(vprintf, 4, 8, 8, NO, NO)
+                                                    OP(brx, NO, 4, NO, NO, NO)};
 
 /* ---- what a micro-op reads and writes ---- */
 static bool add_row(struct ws_jit_plan *p, uint32_t off, uint8_t width, uint32_t *ret)
@@ -112,6 +114,16 @@ static bool touch_atomic(struct ws_jit_plan *p, struct ws_jit_op *op, const stru
     return touch(p, op, u->a, u->x & WS_X_A32 ? 4 : 8, false) && touch(p, op, u->b, width, false) &&
            touch(p, op, u->c, u->c > 0 ? width : NO, false) &&
            touch(p, op, u->d, u->d >= 0 ? width : NO, true);
+}
+
+/* With the carry flag, a word. */
+static bool touch_carry(struct ws_jit_plan *p, struct ws_jit_op *op, const struct ws_uop *u,
+                        uint8_t width)
+{
+    bool adds = op->h == WS_H_madc_32 || op->h == WS_H_madc_64;
+    return touch(p, op, u->a, width, false) && touch(p, op, u->b, width, false) &&
+           touch(p, op, u->c, adds ? width : NO, false) && touch(p, op, u->e, 0, false) &&
+           touch(p, op, u->e, 0, true) && touch(p, op, u->d, width, true);
 }
 
 static bool touch_barrier(struct ws_jit_plan *p, struct ws_jit_op *op, const struct ws_uop *u)
@@ -175,6 +187,14 @@ static bool touch_others(struct ws_jit_plan *p, struct ws_jit_op *op, const stru
         MEMORY(x, size, u->x >> WS_X_VEC_SHIFT & 7, (u->x & WS_X_A32) != 0)
     case WS_H_ld_p:
         return touch(p, op, u->d, size, true);
+    case WS_H_addc_32:
+    case WS_H_subc_32:
+    case WS_H_madc_32:
+        return touch_carry(p, op, u, 4);
+    case WS_H_addc_64:
+    case WS_H_subc_64:
+    case WS_H_madc_64:
+        return touch_carry(p, op, u, 8);
     case WS_H_atom_16:
         return touch_atomic(p, op, u, 2);
     case WS_H_atom_32:
@@ -183,6 +203,12 @@ static bool touch_others(struct ws_jit_plan *p, struct ws_jit_op *op, const stru
         return touch_atomic(p, op, u, 8);
     case WS_H_bar:
         return touch_barrier(p, op, u);
+    case WS_H_call: /* the lanes' frames */
+    case WS_H_ret:
+        return touch(p, op, (int64_t)p->img->fp_off, 4, false) &&
+               touch(p, op, (int64_t)p->img->fp_off, 4, true);
+    case WS_H_copy_local:
+        return touch(p, op, (int64_t)p->img->fp_off, 4, false);
     default:
         return touch_lanes(p, op, u);
     }
@@ -230,7 +256,8 @@ static bool describe(struct ws_jit_plan *p, struct ws_jit_op *op, const struct w
 /* ---- segments ---- */
 static bool ends_segment(uint16_t h)
 {
-    return h == WS_H_bra || h == WS_H_goto_ || h == WS_H_exit_;
+    return h == WS_H_bra || h == WS_H_goto_ || h == WS_H_exit_ || h == WS_H_call || h == WS_H_ret ||
+           h == WS_H_brx;
 }
 
 bool ws_jit_waits(const struct ws_jit_plan *p, uint32_t k)
@@ -273,22 +300,64 @@ static void live_before(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
             ws_jit_add(set, op->touch[n].row);
 }
 
-/* Where lanes may go on behind the last micro-op of a segment. */
-static void find_next(const struct ws_jit_plan *p, uint32_t k, const struct ws_seg *ret[2])
+/* Behind calls lanes go on where the function returns. */
+static bool returns_to(const struct ws_jit_plan *p, const struct ws_seg *s)
 {
-    const struct ws_uop *u = &p->img->uops[k];
-    ret[0] = p->ops[k].h == WS_H_exit_ ? NULL : u->to;
-    ret[1] = ws_jit_unguarded(p, u) ? NULL : u->fall;
+    for (uint32_t k = 0; k < p->img->n_uops; k++)
+        if (p->ops[k].h == WS_H_call && p->img->uops[k].fall == s)
+            return true;
+    return false;
 }
 
-static void live_after_last(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
+static int list_returns(struct ws_jit_plan *p)
 {
-    const struct ws_seg *next[2];
-    find_next(p, k, next);
+    p->returns = ws_arena_array(&p->arena, p->img->n_segs + (size_t)1, sizeof(*p->returns));
+    if (!p->returns)
+        return ws_raise(-ENOMEM);
+    for (uint32_t s = 0; s < p->img->n_segs; s++)
+        if (returns_to(p, &p->img->segs[s]))
+            p->returns[p->n_returns++] = &p->img->segs[s];
+    return 0;
+}
+
+/* Where lanes may go on behind the last micro-op of a segment: the two ways of a branch, and a list
+ * of others. Return: how many there are. */
+static uint32_t find_next(const struct ws_jit_plan *p, uint32_t k, const struct ws_seg *two[2],
+                          const struct ws_seg *const **ret_others)
+{
+    const struct ws_uop *u = &p->img->uops[k];
+    uint16_t h = p->ops[k].h;
+    two[0] = h == WS_H_exit_ || h == WS_H_ret || h == WS_H_brx ? NULL : u->to;
+    two[1] = (ws_jit_unguarded(p, u) && h != WS_H_brx) || h == WS_H_call ? NULL : u->fall;
+    *ret_others = p->returns;
+    if (h == WS_H_ret)
+        return p->n_returns;
+    if (h != WS_H_brx)
+        return 0;
+    *ret_others = (const struct ws_seg *const *)(uintptr_t)u->imm;
+    return (uint32_t)u->b;
+}
+
+static bool add_all(uint64_t *to, const uint64_t *more, uint32_t n_words)
+{
+    bool changed = false;
+    for (uint32_t w = 0; w < n_words; w++) {
+        changed |= (more[w] & ~to[w]) != 0;
+        to[w] |= more[w];
+    }
+    return changed;
+}
+
+void ws_jit_live_behind(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
+{
+    const struct ws_seg *two[2], *const *others;
+    uint32_t n_others = find_next(p, k, two, &others);
     memset(set, 0, p->n_words * sizeof(*set));
-    for (int n = 0; n < 2; n++)
-        for (uint32_t w = 0; next[n] && w < p->n_words; w++)
-            set[w] |= p->live[next[n] - p->img->segs][w];
+    for (uint32_t n = 0; n < n_others + 2; n++) {
+        const struct ws_seg *s = n < 2 ? two[n] : others[n - 2];
+        if (s)
+            (void)add_all(set, p->live[s - p->img->segs], p->n_words);
+    }
 }
 
 void ws_jit_live_at(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
@@ -300,7 +369,7 @@ void ws_jit_live_at(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
     }
     while (!ends_segment(p->ops[last].h))
         last++;
-    live_after_last(p, last, set);
+    ws_jit_live_behind(p, last, set);
     for (uint32_t n = last + 1; n > k; n--)
         live_before(p, n - 1, set);
 }
@@ -335,14 +404,13 @@ static bool find_dirty(struct ws_jit_plan *p, uint64_t *set)
             if (ends_segment(op->h))
                 break;
         }
-        const struct ws_seg *next[2];
-        find_next(p, k, next);
-        for (int n = 0; n < 2; n++)
-            for (uint32_t w = 0; next[n] && w < p->n_words; w++) {
-                uint64_t *to = &p->dirty[next[n] - img->segs][w];
-                changed |= (set[w] & ~*to) != 0;
-                *to |= set[w];
-            }
+        const struct ws_seg *two[2], *const *others;
+        uint32_t n_others = find_next(p, k, two, &others);
+        for (uint32_t n = 0; n < n_others + 2; n++) {
+            const struct ws_seg *to = n < 2 ? two[n] : others[n - 2];
+            if (to)
+                changed |= add_all(p->dirty[to - img->segs], set, p->n_words);
+        }
     }
     return changed;
 }
@@ -370,12 +438,6 @@ static int find_flow(struct ws_jit_plan *p)
     for (uint32_t s = 0; s < img->n_segs; s++)
         for (uint32_t w = 0; w < p->n_words; w++)
             p->ever_live[w] |= p->live[s][w];
-    for (uint32_t k = 0; k < img->n_uops; k++)
-        for (uint32_t at = k; at < k + 2 && ws_jit_waits(p, k); at++) {
-            ws_jit_live_at(p, at, set);
-            for (uint32_t w = 0; w < p->n_words; w++)
-                p->ever_live[w] |= set[w];
-        }
     return 0;
 }
 
@@ -428,7 +490,8 @@ static bool is_costly(struct ws_jit_plan *p)
     uint64_t rows = 0;
     for (uint32_t w = 0; w < p->n_words; w++)
         rows += (uint64_t)__builtin_popcountll(p->ever_live[w]);
-    if (rows * p->img->n_segs <= WS_JIT_MAX_MEETINGS)
+    const char *most = getenv("WS_SOFT_JIT_MEETINGS");
+    if (rows * p->img->n_segs <= (most ? strtoull(most, NULL, 0) : WS_JIT_MAX_MEETINGS))
         return false;
     snprintf(p->why, sizeof(p->why), "%llu meetings", (unsigned long long)rows * p->img->n_segs);
     return true;
@@ -460,6 +523,8 @@ int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
         return ws_raise(-ENOMEM);
     if (r == 0)
         find_copies(p, n_writes);
+    if (r == 0)
+        r = list_returns(p);
     if (r == 0)
         r = find_flow(p);
     if (r == 0 && is_costly(p))

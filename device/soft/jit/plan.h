@@ -49,11 +49,13 @@ struct ws_jit_plan {
     uint32_t lanes, full;    /* of a whole warp: how many, and their mask */
     struct ws_jit_row *rows; /* [n_rows] */
     uint32_t n_rows, n_words;
-    uint32_t *row_at;      /* by offset / 64: row + 1; 0: none */
-    struct ws_jit_op *ops; /* [n_uops] */
-    uint64_t **live;       /* by segment: rows that are live where it begins */
-    uint64_t **dirty;      /* by segment: rows that may differ from the register file there */
-    uint64_t *ever_live;   /* rows that are live at some place where the code may be entered */
+    uint32_t *row_at;              /* by offset / 64: row + 1; 0: none */
+    struct ws_jit_op *ops;         /* [n_uops] */
+    const struct ws_seg **returns; /* where functions may return to */
+    uint32_t n_returns;
+    uint64_t **live;     /* by segment: rows that are live where it begins */
+    uint64_t **dirty;    /* by segment: rows that may differ from the register file there */
+    uint64_t *ever_live; /* rows that are live where some segment begins */
     struct ws_arena arena;
     char why[96]; /* why the image is not taken */
 };
@@ -71,6 +73,8 @@ static inline uint32_t ws_jit_row_of(const struct ws_jit_plan *p, uint32_t off)
 }
 /* Rows that are live before micro-op @k, into @set. */
 void ws_jit_live_at(const struct ws_jit_plan *p, uint32_t k, uint64_t *set);
+/* Rows that are live behind micro-op @k, the last one of a segment. */
+void ws_jit_live_behind(const struct ws_jit_plan *p, uint32_t k, uint64_t *set);
 /* The first micro-op behind segment @s. */
 uint32_t ws_jit_seg_end(const struct ws_jit_plan *p, uint32_t s);
 /* Whether nothing guards @u. */

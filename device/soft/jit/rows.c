@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/jit/rows.c - values, and where those of rows are kept.
+ *
+ * In the whole version rows are kept in variables that LLVM turns into registers. In the masked
+ * version they stay in the register file: no processor has registers for all lanes of many rows,
+ * lanes part and meet often, and LLVM would take long to find places for them. There a value that
+ * was read or written is known until the block of LLVM ends. */
+#include <stddef.h>
+#include <string.h>
+
+#include "device/soft/jit/emit.h"
+#include "device/soft/jit/shape.h"
+
+#define L ws_llvm
+enum { LANES = 32 };
+#define CTX(member) offsetof(struct ws_core_ctx, member)
+
+/* ---- values ---- */
+llvm_value ws_jit_int(struct ws_jit_emit *e, llvm_type t, uint64_t v)
+{
+    (void)e;
+    return L.ConstInt(t, v, 1);
+}
+
+llvm_type ws_jit_int_type(struct ws_jit_emit *e, unsigned bytes)
+{
+    switch (bytes) {
+    case 1:
+        return e->i8;
+    case 2:
+        return e->i16;
+    case 8:
+        return e->i64;
+    default:
+        return e->i32;
+    }
+}
+
+llvm_type ws_jit_lanes(llvm_type t, unsigned n)
+{
+    return n == 1 ? t : L.VectorType(t, n);
+}
+
+llvm_value ws_jit_constants(struct ws_jit_emit *e, llvm_type t, const int64_t *v, unsigned n)
+{
+    llvm_value k[4 * LANES];
+    (void)e;
+    for (unsigned i = 0; i < n; i++)
+        k[i] = L.ConstInt(t, (uint64_t)v[i], 1);
+    return L.ConstVector(k, n);
+}
+
+llvm_value ws_jit_splat(struct ws_jit_emit *e, llvm_value scalar, unsigned n)
+{
+    llvm_type t = L.VectorType(L.TypeOf(scalar), n);
+    llvm_value one =
+        L.BuildInsertElement(e->b, L.GetUndef(t), scalar, ws_jit_int(e, e->i32, 0), "");
+    return L.BuildShuffleVector(e->b, one, L.GetUndef(t), L.ConstNull(L.VectorType(e->i32, n)), "");
+}
+
+llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, unsigned align)
+{
+    llvm_value v =
+        L.BuildLoad2(e->b, t, L.BuildIntToPtr(e->b, address, L.PointerType(t, 0), ""), "");
+    L.SetAlignment(v, align);
+    return v;
+}
+
+void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align)
+{
+    llvm_type p = L.PointerType(L.TypeOf(v), 0);
+    L.SetAlignment(L.BuildStore(e->b, v, L.BuildIntToPtr(e->b, address, p, "")), align);
+}
+
+llvm_value ws_jit_plus(struct ws_jit_emit *e, llvm_value base, size_t offset)
+{
+    return L.BuildAdd(e->b, base, ws_jit_int(e, e->i64, offset), "");
+}
+
+llvm_value ws_jit_field(struct ws_jit_emit *e, llvm_type t, size_t offset)
+{
+    return ws_jit_load(e, t, ws_jit_plus(e, e->c, offset), 4);
+}
+
+void ws_jit_set_field(struct ws_jit_emit *e, llvm_value v, size_t offset)
+{
+    ws_jit_store(e, v, ws_jit_plus(e, e->c, offset), 4);
+}
+
+llvm_block ws_jit_block(struct ws_jit_emit *e)
+{
+    return L.AppendBasicBlockInContext(e->cx, e->fn, "");
+}
+
+void ws_jit_begin(struct ws_jit_emit *e, llvm_block at)
+{
+    L.PositionBuilderAtEnd(e->b, at);
+}
+
+llvm_value ws_jit_get(struct ws_jit_emit *e, llvm_type t, llvm_value variable)
+{
+    return L.BuildLoad2(e->b, t, variable, "");
+}
+
+void ws_jit_put(struct ws_jit_emit *e, llvm_value v, llvm_value variable)
+{
+    L.BuildStore(e->b, v, variable);
+}
+
+llvm_value ws_jit_address(struct ws_jit_emit *e, const void *p)
+{
+    return ws_jit_int(e, e->i64, (uint64_t)(uintptr_t)p);
+}
+
+llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n)
+{
+    llvm_type types[6];
+    for (unsigned k = 0; k < n; k++)
+        types[k] = e->i64;
+    llvm_type t = L.FunctionType(e->i64, types, n, 0);
+    llvm_value to = L.BuildIntToPtr(e->b, ws_jit_address(e, (const void *)(uintptr_t)f),
+                                    L.PointerType(t, 0), "");
+    return L.BuildCall2(e->b, t, to, args, n, "");
+}
+
+/* ---- rows ---- */
+const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row)
+{
+    return &e->p->rows[row];
+}
+
+bool ws_jit_is_scalar(const struct ws_jit_emit *e, uint32_t row)
+{
+    const struct ws_jit_row *r = ws_jit_row_at(e, row);
+    return r->width && r->shape == WS_SHAPE_KNOWN && (e->v == WS_JIT_WHOLE || r->fill);
+}
+
+llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row)
+{
+    return ws_jit_int_type(e, ws_jit_row_at(e, row)->width);
+}
+
+llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row)
+{
+    uint64_t k;
+    if (ws_jit_const(e->p, row, &k))
+        return ws_jit_int(e, ws_jit_row_type(e, row), k);
+    return ws_jit_get(e, ws_jit_row_type(e, row), e->scalars[row]);
+}
+
+static llvm_value row_address(struct ws_jit_emit *e, uint32_t row)
+{
+    return ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), ws_jit_row_at(e, row)->off);
+}
+
+/* Whether the row stays in the register file. */
+static bool stays(const struct ws_jit_emit *e, uint32_t row)
+{
+    return e->v == WS_JIT_MASKED && !ws_jit_row_at(e, row)->fill;
+}
+
+static void hold(struct ws_jit_emit *e, uint32_t row, llvm_value v)
+{
+    llvm_block here = L.GetInsertBlock(e->b);
+    if (e->held_in != here)
+        memset(e->held, 0, e->p->n_rows * sizeof(*e->held));
+    e->held_in = here;
+    e->held[row] = v;
+}
+
+/* The value of a row that stays in the register file. */
+llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row)
+{
+    if (e->held_in == L.GetInsertBlock(e->b) && e->held[row])
+        return e->held[row];
+    llvm_type t = ws_jit_row_type(e, row);
+    if (ws_jit_row_at(e, row)->width)
+        t = L.VectorType(t, LANES);
+    llvm_value v = ws_jit_load(e, t, row_address(e, row), ws_jit_row_at(e, row)->width ? 32 : 4);
+    hold(e, row, v);
+    return v;
+}
+
+static void write_row(struct ws_jit_emit *e, uint32_t row, llvm_value v)
+{
+    ws_jit_store(e, v, row_address(e, row), ws_jit_row_at(e, row)->width ? 32 : 4);
+    hold(e, row, v);
+}
+
+llvm_value ws_jit_word(struct ws_jit_emit *e, uint32_t row)
+{
+    uint64_t k;
+    if (ws_jit_const(e->p, row, &k))
+        return ws_jit_int(e, e->i32, k);
+    return stays(e, row) ? ws_jit_read_row(e, row) : ws_jit_get(e, e->i32, e->scalars[row]);
+}
+
+llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row)
+{
+    const struct ws_jit_row *r = ws_jit_row_at(e, row);
+    llvm_type t = ws_jit_row_type(e, row);
+    uint64_t k;
+    if (stays(e, row) && ws_jit_const(e->p, row, &k))
+        return ws_jit_splat(e, ws_jit_int(e, t, k), LANES);
+    if (stays(e, row))
+        return ws_jit_read_row(e, row);
+    if (!ws_jit_is_scalar(e, row))
+        return ws_jit_get(e, L.VectorType(t, LANES), e->vectors[row]);
+    llvm_value v = ws_jit_splat(e, ws_jit_scalar(e, row), LANES);
+    return ws_jit_uniform(r) ? v : L.BuildAdd(e->b, v, ws_jit_constants(e, t, r->apart, LANES), "");
+}
+
+/* A word of which all lanes have the same bit: those that do not exist get it, too. */
+llvm_value ws_jit_spread_word(struct ws_jit_emit *e, llvm_value w)
+{
+    llvm_value bit = L.BuildAnd(e->b, w, ws_jit_int(e, e->i32, 1), "");
+    return L.BuildSub(e->b, ws_jit_int(e, e->i32, 0), bit, "");
+}
+
+static llvm_value load_word(struct ws_jit_emit *e, uint32_t row)
+{
+    llvm_value w = ws_jit_load(e, e->i32, row_address(e, row), 64);
+    bool spread =
+        e->v == WS_JIT_WHOLE && e->p->full != ~0u && ws_jit_uniform(ws_jit_row_at(e, row));
+    return spread ? ws_jit_spread_word(e, w) : w;
+}
+
+/* From the register file, and to it. */
+void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row)
+{
+    if (stays(e, row))
+        return;
+    if (ws_jit_row_at(e, row)->width == 0)
+        ws_jit_put(e, load_word(e, row), e->scalars[row]);
+    else if (ws_jit_is_scalar(e, row))
+        ws_jit_put(e, ws_jit_load(e, ws_jit_row_type(e, row), row_address(e, row), 64),
+                   e->scalars[row]);
+    else
+        ws_jit_put(
+            e,
+            ws_jit_load(e, L.VectorType(ws_jit_row_type(e, row), LANES), row_address(e, row), 32),
+            e->vectors[row]);
+}
+
+void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
+{
+    if (ws_jit_row_at(e, row)->fill || stays(e, row))
+        return;
+    if (ws_jit_row_at(e, row)->width == 0)
+        ws_jit_store(e, ws_jit_word(e, row), row_address(e, row), 64);
+    else
+        ws_jit_store(e, ws_jit_vector(e, row), row_address(e, row), 32);
+}
+
+/* ---- masks ---- */
+const struct ws_uop *ws_jit_uop(const struct ws_jit_emit *e)
+{
+    return &e->p->img->uops[e->k];
+}
+
+static llvm_value guard(struct ws_jit_emit *e)
+{
+    llvm_value g = ws_jit_word(e, ws_jit_row_of(e->p, ws_jit_uop(e)->guard));
+    return ws_jit_uop(e)->gneg ? L.BuildNot(e->b, g, "") : g;
+}
+
+llvm_value ws_jit_active(struct ws_jit_emit *e)
+{
+    return e->v == WS_JIT_WHOLE ? ws_jit_int(e, e->i32, e->p->full)
+                                : ws_jit_get(e, e->i32, e->active);
+}
+
+llvm_value ws_jit_mask(struct ws_jit_emit *e)
+{
+    if (ws_jit_unguarded(e->p, ws_jit_uop(e)))
+        return ws_jit_active(e);
+    return L.BuildAnd(e->b, ws_jit_active(e), guard(e), "");
+}
+
+/* Which lanes are active. Without registers for masks it takes several instructions to make a
+ * vector of a word, so that is done here and not for each operation. */
+void ws_jit_set_active(struct ws_jit_emit *e, llvm_value word)
+{
+    ws_jit_put(e, word, e->active);
+    if (e->has_mask_registers)
+        return;
+    llvm_value bits = L.BuildBitCast(e->b, word, L.VectorType(e->i1, LANES), "");
+    ws_jit_put(e, L.BuildSExt(e->b, bits, L.VectorType(e->i32, LANES), ""), e->lanes);
+}
+
+/* The lanes in which the micro-op takes effect, one bit each. */
+static llvm_value lanes_of(struct ws_jit_emit *e)
+{
+    llvm_type t = L.VectorType(e->i32, LANES);
+    if (e->v == WS_JIT_MASKED && !e->has_mask_registers && ws_jit_unguarded(e->p, ws_jit_uop(e)))
+        return L.BuildICmp(e->b, LLVM_SLT, ws_jit_get(e, t, e->lanes), L.ConstNull(t), "");
+    return L.BuildBitCast(e->b, ws_jit_mask(e), L.VectorType(e->i1, LANES), "");
+}
+
+void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v)
+{
+    bool plain = ws_jit_unguarded(e->p, ws_jit_uop(e));
+    if (ws_jit_is_scalar(e, row)) {
+        if (!plain) {
+            llvm_value yes = L.BuildICmp(e->b, LLVM_NE, guard(e), ws_jit_int(e, e->i32, 0), "");
+            v = L.BuildSelect(e->b, yes, v, ws_jit_scalar(e, row), "");
+        }
+        ws_jit_put(e, v, e->scalars[row]);
+        return;
+    }
+    if (!(plain && (e->v == WS_JIT_WHOLE || ws_jit_uop(e)->all == ~0u)))
+        v = L.BuildSelect(e->b, lanes_of(e), v, ws_jit_vector(e, row), "");
+    if (stays(e, row))
+        write_row(e, row, v);
+    else
+        ws_jit_put(e, v, e->vectors[row]);
+}
+
+void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v)
+{
+    if (!(ws_jit_unguarded(e->p, ws_jit_uop(e)) && e->v == WS_JIT_WHOLE)) {
+        /* With all lanes, bits of lanes that do not exist are set as the others are. */
+        llvm_value m = e->v == WS_JIT_WHOLE ? guard(e) : ws_jit_mask(e), old = ws_jit_word(e, row);
+        v = L.BuildOr(e->b, L.BuildAnd(e->b, v, m, ""),
+                      L.BuildAnd(e->b, old, L.BuildNot(e->b, m, ""), ""), "");
+    }
+    if (stays(e, row))
+        write_row(e, row, v);
+    else
+        ws_jit_put(e, v, e->scalars[row]);
+}
+
+void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by)
+{
+    ws_jit_put(e, L.BuildAdd(e->b, ws_jit_get(e, e->i64, e->count[n]), by, ""), e->count[n]);
+}
