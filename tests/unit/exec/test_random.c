@@ -2,7 +2,9 @@
 /* Random kernels (random_program.h) in the interpreter, for each vector width, with blocks one
  * after the other, several at once in short turns, and on two host threads, against their
  * evaluation in C.
- * WS_RANDOM_FIRST and WS_RANDOM_COUNT choose other seeds than the few of every test run. */
+ * WS_RANDOM_FIRST and WS_RANDOM_COUNT choose other seeds than the few of every test run. With
+ * WS_SOFT_JIT=always each kernel first runs in the interpreter, and the work that is counted must be
+ * the same. */
 #include <setjmp.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -23,6 +25,7 @@ struct launched {
     _Atomic uint64_t *next;
     uint64_t step;
     unsigned width;
+    struct ws_exec_work *work; /* of the last thread to end */
 };
 
 /* Takes blocks until there are none, a few at a time, in turn. */
@@ -49,6 +52,7 @@ static void *work_off(void *arg)
     } while (any);
     for (unsigned k = 0; k < 4; k++)
         ws_blockrun_free(b[k]);
+    *l->work = work;
     return NULL;
 }
 
@@ -86,74 +90,111 @@ static void compare(const char *what, const void *is, const void *want, size_t b
              how, what, at / each, at % each, x, y);
 }
 
+struct way {
+    const char *name;
+    unsigned threads, width;
+    uint64_t step;
+};
+static const struct way ways[] = {
+    {"one by one", 1, 1, 100000}, {"in short turns", 1, 4, 23}, {"on two threads", 2, 2, 400}};
+
+struct program {
+    uint64_t seed;
+    const char *ptx;
+    unsigned threads;
+    struct rnd_memory want;
+};
+
+static struct ws_exec_work run_one_way(const struct program *p, struct fix *f, const char *isa,
+                                       const struct way *way, const uint64_t params[4])
+{
+    size_t out_bytes = BLOCKS * p->threads * RND_OUT_BYTES,
+           own_bytes = BLOCKS * p->threads * RND_OWN_BYTES;
+    struct rnd_memory is = {fix_host(f, params[0]), fix_host(f, params[1]), fix_host(f, params[2]),
+                            fix_host(f, params[3])};
+    char how[64];
+    struct ws_grid g = {.code = f->code,
+                        .grid = {BLOCKS, 1, 1},
+                        .block = {p->threads, 1, 1},
+                        .params = (const uint8_t *)params,
+                        .space = f->space,
+                        .var_va = f->var_va,
+                        .n_sms = 4,
+                        .sm = 80};
+    _Atomic uint64_t next = 0;
+    struct ws_exec_work work, other_work;
+    struct launched l = {&g, &next, way->step, way->width, &work};
+    struct launched l2 = {&g, &next, way->step, way->width, &other_work};
+    pthread_t other;
+    snprintf(how, sizeof(how), "%s, %s", isa, way->name);
+    fix_kernel(f, "k", &g.kernel);
+    fill(&is, p->seed);
+    if (way->threads > 1)
+        assert_int_equal(pthread_create(&other, NULL, work_off, &l2), 0);
+    work_off(&l);
+    if (way->threads > 1)
+        pthread_join(other, NULL);
+    if (g.stop)
+        fail_msg("seed %llu, %s: %s", (unsigned long long)p->seed, how, g.text);
+    compare("registers", is.out, p->want.out, out_bytes, RND_OUT_BYTES, p->seed, how, p->ptx);
+    compare("own memory", is.own, p->want.own, own_bytes, RND_OWN_BYTES, p->seed, how, p->ptx);
+    compare("cells", is.cells, p->want.cells, RND_CELLS * 4, 4, p->seed, how, p->ptx);
+    return work;
+}
+
+/* @most: so many of the ways. Return: the work of the first one. */
+static struct ws_exec_work run_ways(const struct program *p, const char *isa, size_t most)
+{
+    struct fix f;
+    struct ws_exec_work first = {0};
+    fix_init(&f);
+    fix_must_load(&f, p->ptx);
+    const uint64_t params[4] = {fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OUT_BYTES),
+                                fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OWN_BYTES),
+                                fix_alloc(&f, RND_IN_BYTES), fix_alloc(&f, RND_CELLS * 4)};
+    for (size_t w = 0; w < WS_MIN(most, WS_ARRAY_SIZE(ways)); w++) {
+        struct ws_exec_work work = run_one_way(p, &f, isa, &ways[w], params);
+        first = w == 0 ? work : first;
+    }
+    fix_deinit(&f);
+    return first;
+}
+
 static void try_seed(uint64_t seed)
 {
     static const unsigned sizes[] = {32, 40, 64, 96, 128, 33};
     static const char *const isas[] = {"sse2", "avx2", "avx512"};
-    static const struct {
-        const char *name;
-        unsigned threads, width;
-        uint64_t step;
-    } ways[] = {
-        {"one by one", 1, 1, 100000}, {"in short turns", 1, 4, 23}, {"on two threads", 2, 2, 400}};
-    struct rnd_program *p = rnd_new(seed);
-    const char *ptx = rnd_ptx(p);
-    unsigned threads = sizes[seed % 6];
-    size_t out_bytes = BLOCKS * threads * RND_OUT_BYTES,
-           own_bytes = BLOCKS * threads * RND_OWN_BYTES;
-    struct rnd_memory want = {.out = calloc(BLOCKS * RND_MAX_THREADS, RND_OUT_BYTES),
-                              .own = calloc(BLOCKS * RND_MAX_THREADS, RND_OWN_BYTES),
-                              .in = calloc(1, RND_IN_BYTES),
-                              .cells = calloc(RND_CELLS, 4)};
-    fill(&want, seed);
-    rnd_evaluate(p, BLOCKS, threads, &want);
+    const char *jit = getenv("WS_SOFT_JIT");
+    bool compiled = jit && strcmp(jit, "always") == 0;
+    struct rnd_program *rnd = rnd_new(seed);
+    struct program p = {.seed = seed, .ptx = rnd_ptx(rnd), .threads = sizes[seed % 6]};
+    p.want = (struct rnd_memory){.out = calloc(BLOCKS * RND_MAX_THREADS, RND_OUT_BYTES),
+                                 .own = calloc(BLOCKS * RND_MAX_THREADS, RND_OWN_BYTES),
+                                 .in = calloc(1, RND_IN_BYTES),
+                                 .cells = calloc(RND_CELLS, 4)};
+    fill(&p.want, seed);
+    rnd_evaluate(rnd, BLOCKS, p.threads, &p.want);
     for (size_t i = 0; i < WS_ARRAY_SIZE(isas); i++) {
-        struct fix f;
+        struct ws_exec_work interpreted = {0};
         setenv("WS_SOFT_ISA", isas[i], 1);
         if (strcmp(ws_exec_isa(), isas[i]) != 0)
             continue; /* not on this processor */
-        fix_init(&f);
-        fix_must_load(&f, ptx);
-        uint64_t params[4] = {fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OUT_BYTES),
-                              fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OWN_BYTES),
-                              fix_alloc(&f, RND_IN_BYTES), fix_alloc(&f, RND_CELLS * 4)};
-        struct rnd_memory is = {fix_host(&f, params[0]), fix_host(&f, params[1]),
-                                fix_host(&f, params[2]), fix_host(&f, params[3])};
-        for (size_t w = 0; w < WS_ARRAY_SIZE(ways); w++) {
-            char how[64];
-            struct ws_grid g = {.code = f.code,
-                                .grid = {BLOCKS, 1, 1},
-                                .block = {threads, 1, 1},
-                                .params = (const uint8_t *)params,
-                                .space = f.space,
-                                .var_va = f.var_va,
-                                .n_sms = 4,
-                                .sm = 80};
-            _Atomic uint64_t next = 0;
-            struct launched l = {&g, &next, ways[w].step, ways[w].width};
-            pthread_t other;
-            snprintf(how, sizeof(how), "%s, %s", isas[i], ways[w].name);
-            fix_kernel(&f, "k", &g.kernel);
-            fill(&is, seed);
-            if (ways[w].threads > 1)
-                assert_int_equal(pthread_create(&other, NULL, work_off, &l), 0);
-            work_off(&l);
-            if (ways[w].threads > 1)
-                pthread_join(other, NULL);
-            if (g.stop)
-                fail_msg("seed %llu, %s: %s", (unsigned long long)seed, how, g.text);
-            compare("registers", is.out, want.out, out_bytes, RND_OUT_BYTES, seed, how, ptx);
-            compare("own memory", is.own, want.own, own_bytes, RND_OWN_BYTES, seed, how, ptx);
-            compare("cells", is.cells, want.cells, RND_CELLS * 4, 4, seed, how, ptx);
+        if (compiled) {
+            setenv("WS_SOFT_JIT", "never", 1);
+            interpreted = run_ways(&p, isas[i], 1);
+            setenv("WS_SOFT_JIT", "always", 1);
         }
-        fix_deinit(&f);
+        struct ws_exec_work work = run_ways(&p, isas[i], WS_ARRAY_SIZE(ways));
+        if (compiled && memcmp(&work, &interpreted, sizeof(work)) != 0)
+            fail_msg("seed %llu, %s: compiled, it does other work", (unsigned long long)seed,
+                     isas[i]);
     }
     unsetenv("WS_SOFT_ISA");
-    free(want.out);
-    free(want.own);
-    free(want.in);
-    free(want.cells);
-    rnd_free(p);
+    free(p.want.out);
+    free(p.want.own);
+    free(p.want.in);
+    free(p.want.cells);
+    rnd_free(rnd);
 }
 
 static void test_random(void **state)
