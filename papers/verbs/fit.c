@@ -345,9 +345,11 @@ const struct ws_verb ws_verb_fit = {
         "did: the "
         "counters of nvprof, the activity of DCGM, or AccelWattch's tables, with the columns app, "
         "time_s (or time_ms, time_us, time_ns), power_w (or power_mw, or energy_j beside a time), "
-        "core_mhz and mem_mhz, in any order. Time or power may be missing, and so may some "
-        "counters, for which a usual value is assumed then. Of a file with several GPUs, the "
-        "launches of the one that --gpu names are read.",
+        "core_mhz and mem_mhz (or in ghz, khz or hz), in any order; shares are 0 to 1, or have a "
+        "sign of percent. Between cells are commas, semicolons or tabs. Time or power may be "
+        "missing, and so may some counters and the clocks, for which a usual value is assumed and "
+        "told then. Of a file with several GPUs, the launches of the one that --gpu names are "
+        "read.",
     .options = options,
     .arguments = arguments,
     .examples = examples,
