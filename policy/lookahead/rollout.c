@@ -104,6 +104,7 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
     r->items = ws_alloc_array(n * t, sizeof(*r->items));
     r->awake_w = ws_alloc_array(t, sizeof(*r->awake_w));
     r->shortest = ws_alloc_array(n, sizeof(*r->shortest));
+    r->margin = ws_alloc_array(n, sizeof(*r->margin));
     r->size = ws_alloc_array(n, sizeof(*r->size));
     r->rank = ws_alloc_array(n, sizeof(*r->rank));
     r->home = ws_alloc_array(n, sizeof(*r->home));
@@ -111,8 +112,8 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
     r->twin = ws_alloc_array(k, sizeof(*r->twin));
     r->state.gpus = ws_alloc_array(k, sizeof(*r->state.gpus));
     r->scratch.gpus = ws_alloc_array(k, sizeof(*r->scratch.gpus));
-    if (!r->items || !r->awake_w || !r->shortest || !r->size || !r->rank || !r->home ||
-        !r->coming || !r->twin || !r->state.gpus || !r->scratch.gpus)
+    if (!r->items || !r->awake_w || !r->shortest || !r->margin || !r->size || !r->rank ||
+        !r->home || !r->coming || !r->twin || !r->state.gpus || !r->scratch.gpus)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < s->n_types; i++)
         r->awake_w[i] = s->types[i].n_sm * s->types[i].idle_w_per_sm;
@@ -121,6 +122,7 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
     int n_timed = 0;
     for (int i = 0; i < s->n_tasks; i++) {
         prepare_task(r, i);
+        r->margin[i] = 1;
         if (s->tasks[i].deadline > 0 && !isinf(r->shortest[i])) {
             r->mean_shortest += r->shortest[i];
             n_timed++;
@@ -142,6 +144,7 @@ void ws_rollout_deinit(struct ws_rollout *r)
     free(r->items);
     free(r->awake_w);
     free(r->shortest);
+    free(r->margin);
     free(r->size);
     free(r->rank);
     free(r->home);
@@ -165,9 +168,17 @@ static int reserve(struct ws_rollout_state *s, size_t n_runs, size_t n_ready)
     return e ? ws_raise(-ENOMEM) : 0;
 }
 
-static void load_gpu(struct ws_rollout_state *s, const struct ws_policy_snapshot *snap, int k)
+/* The margin with which a job of @task is placed that has @ms until its deadline: none, if it could
+ * not be in time with it. */
+static double margin_within(const struct ws_rollout *r, int task, double ms)
+{
+    return r->shortest[task] * r->margin[task] <= ms ? r->margin[task] : 1;
+}
+
+static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int k)
 {
     const struct ws_policy_gpu_state *from = &snap->gpus[k];
+    struct ws_rollout_state *s = &r->state;
     struct ws_rollout_gpu *g = &s->gpus[k];
     *g = (struct ws_rollout_gpu){.n_slots = from->power == WS_GPU_OFF ? 0 : from->n_slots,
                                  .n_sm = snap->system->gpus[k].sm_limit,
@@ -177,7 +188,9 @@ static void load_gpu(struct ws_rollout_state *s, const struct ws_policy_snapshot
         const struct ws_policy_run *run = &from->slots[i];
         if (run->job < 0)
             continue;
-        double end = ws_greater(run->end, snap->now); /* a prediction that was too short */
+        double more = (r->margin[run->task] - 1) * (run->gpu_end - run->gpu_start);
+        /* A prediction may have been too short. */
+        double end = ws_greater(run->end + more, snap->now);
         g->n_slots--;
         g->n_running++;
         g->n_sm -= run->n_sm;
@@ -209,6 +222,7 @@ static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap
                                 .weight = 1,
                                 .importance = ws_rollout_importance(r, j->task),
                                 .hold = -INFINITY,
+                                .margin = margin_within(r, j->task, deadline - snap->now),
                                 .task = j->task,
                                 .job = i,
                                 .preempted = preempted};
@@ -228,7 +242,7 @@ int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
     s->base = (struct ws_rollout_base){.rule = WS_ROLLOUT_ENERGY};
     s->outcome = (struct ws_rollout_outcome){0};
     for (int k = 0; k < snap->system->n_gpus; k++)
-        load_gpu(s, snap, k);
+        load_gpu(r, snap, k);
     for (int i = 0; i < snap->n_jobs; i++)
         load_job(r, snap, i);
     qsort(s->ready, (size_t)s->n_ready, sizeof(*s->ready), by_deadline);
@@ -325,17 +339,17 @@ static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_s
     const struct ws_policy_gpu_type *t = &r->sys->types[r->sys->gpus[gpu].type];
     double in = j->preempted ? t->switch_ms + t->update_ms : it->in;
     bool scaled = r->interval;
-    return (struct site){.counts = it->counts,
-                         .clocks = *clocks,
-                         .stretch = scaled ? ws_policy_clocks_stretch(it->cost, clocks) : 1,
-                         .extra_w_per_sm =
-                             scaled ? ws_policy_clocks_extra_w(it->cost, t->n_sm, clocks) : 0,
-                         .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
-                         .out = it->out,
-                         .n_sm = r->sys->gpus[gpu].sm_limit,
-                         .awake_until = ws_greater(s->gpus[gpu].awake_until, s->now),
-                         .awake_w = r->awake_w[r->sys->gpus[gpu].type],
-                         .move_mj = j->moves ? j->moves[gpu].mj : 0};
+    return (struct site){
+        .counts = it->counts,
+        .clocks = *clocks,
+        .stretch = j->margin * (scaled ? ws_policy_clocks_stretch(it->cost, clocks) : 1),
+        .extra_w_per_sm = scaled ? ws_policy_clocks_extra_w(it->cost, t->n_sm, clocks) : 0,
+        .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
+        .out = it->out,
+        .n_sm = r->sys->gpus[gpu].sm_limit,
+        .awake_until = ws_greater(s->gpus[gpu].awake_until, s->now),
+        .awake_w = r->awake_w[r->sys->gpus[gpu].type],
+        .move_mj = j->moves ? j->moves[gpu].mj : 0};
 }
 
 static double end_at(const struct site *x, const struct ws_rollout_job *j, int count)
@@ -600,13 +614,15 @@ static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, 
     for (; *release < r->n_releases && r->releases[*release].at <= s->now; ++*release) {
         const struct ws_rollout_release *x = &r->releases[*release];
         double deadline = r->sys->tasks[x->task].deadline;
-        struct ws_rollout_job j = {.deadline = deadline > 0 ? x->at + deadline : INFINITY,
-                                   .left = 1,
-                                   .weight = x->weight,
-                                   .importance = ws_rollout_importance(r, x->task),
-                                   .hold = -INFINITY,
-                                   .task = x->task,
-                                   .job = -1};
+        struct ws_rollout_job j = {
+            .deadline = deadline > 0 ? x->at + deadline : INFINITY,
+            .left = 1,
+            .weight = x->weight,
+            .importance = ws_rollout_importance(r, x->task),
+            .hold = -INFINITY,
+            .margin = margin_within(r, x->task, deadline > 0 ? deadline : INFINITY),
+            .task = x->task,
+            .job = -1};
         j.order = order_of(r, s, &j);
         insert(s, &j);
     }

@@ -26,7 +26,10 @@
  * What is to come: a task's next release is a period after the last one that was seen, or later by
  * the mean lateness of those before. Where they come irregularly, it is foreseen early in the time
  * in which it may come. One that is overdue may come at any moment; after another period it is not
- * expected any more. */
+ * expected any more.
+ *
+ * What jobs take: their predicted times, or more by the margin of their task, if its kernels have
+ * taken longer than predicted. A job that could not be in time with its margin is placed without. */
 #include "config.h"
 
 #include <errno.h>
@@ -55,8 +58,12 @@ enum {
 #define FADE 0.4
 /* What a release counts in the mean lateness of its task. */
 #define LEARN 0.1
-/* Lateness that is rounding. */
+/* Lateness, or a share of a kernel's time, that is rounding. */
 #define PUNCTUAL 1e-6
+/* Kernels are not taken to be longer than so many times their predicted time. What a shorter one
+ * counts in the margin of its task: little, so that a margin lasts. */
+#define MARGIN_MAX 4
+#define FALL       0.02
 /* Releases are taken to come within so many mean deviations of their mean lateness: all do that are
  * spread evenly. */
 #define DEVIATIONS 2
@@ -94,6 +101,13 @@ struct awaited {
     double last;      /* release that was seen; -INFINITY: none */
     double late;      /* by how much releases come later than a period after the last, on average */
     double deviation; /* of it, the mean */
+    double margin;    /* its kernels take so many times as long as predicted, or less; ≥ 1 */
+};
+/* A job that runs: what it should take. */
+struct watched {
+    uint64_t id;
+    int task;
+    double gpu_start, kernel, out;
 };
 struct lookahead {
     const struct ws_policy_system *sys;
@@ -102,6 +116,8 @@ struct lookahead {
     bool guarded; /* the plan can be followed now */
     struct awaited *tasks;
     int n_tasks;
+    struct watched *watched;
+    size_t n_watched, cap_watched;
     double *due, *last; /* [n_tasks]: of tasks */
     double *every;      /* [n_tasks]: the mean time between releases */
     double horizon, budget, guarantee;
@@ -158,6 +174,7 @@ static void free_own(struct ws_policy *policy)
     ws_rollout_deinit(&p->roll);
     ws_fallback_deinit(&p->plan);
     free(p->tasks);
+    free(p->watched);
     free(p->due);
     free(p->last);
     free(p->every);
@@ -200,9 +217,12 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     for (int i = 0, at = 0; i < s->n_tasks; i++) {
         const struct ws_policy_task *t = &s->tasks[i];
         const struct awaited *known = find_awaited(p, t->id, &at);
-        tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY,
-                                    known ? known->last : -INFINITY, known ? known->late : 0,
-                                    known ? known->deviation : 0};
+        tasks[i] = (struct awaited){t->id,
+                                    t->period > 0 ? t->offset : INFINITY,
+                                    known ? known->last : -INFINITY,
+                                    known ? known->late : 0,
+                                    known ? known->deviation : 0,
+                                    known ? known->margin : 1};
         if (known && t->period > 0)
             tasks[i].due = known->due;
         if (isinf(p->roll.shortest[i])) {
@@ -221,6 +241,60 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     p->last = last;
     p->every = every;
     p->n_tasks = s->n_tasks;
+    p->n_watched = 0;
+    return r;
+}
+
+/* ---- what jobs really take ---- */
+
+static void learn_margin(struct lookahead *p, const struct watched *w, double now)
+{
+    double *margin = &p->tasks[w->task].margin;
+    double took = ws_lesser((now - w->out - w->gpu_start) / w->kernel, MARGIN_MAX);
+    *margin = took > *margin + PUNCTUAL ? took : *margin + (took - *margin) * FALL;
+    *margin = ws_greater(*margin, 1);
+}
+
+static bool is_there(const struct ws_policy_snapshot *snap, uint64_t id)
+{
+    for (int i = 0; i < snap->n_jobs; i++)
+        if (snap->jobs[i].id == id)
+            return true;
+    return false;
+}
+
+/* A job that does not begin at its beginning is not watched, nor is one without a kernel. */
+static int watch(struct lookahead *p, const struct ws_policy_job *j, double gpu_start,
+                 double gpu_end, double end)
+{
+    if (j->done > 0 || !(gpu_end > gpu_start))
+        return 0;
+    void *v = p->watched;
+    int e = ws_grow(&v, &p->cap_watched, p->n_watched + 1, sizeof(*p->watched));
+    p->watched = v;
+    if (e)
+        return ws_raise(-ENOMEM);
+    p->watched[p->n_watched++] =
+        (struct watched){j->id, j->task, gpu_start, gpu_end - gpu_start, end - gpu_end};
+    return 0;
+}
+
+/* Jobs that are gone have ended now. Those that run are watched from now on. */
+static int note_runs(struct lookahead *p, const struct ws_policy_snapshot *snap)
+{
+    int r = 0;
+    for (size_t i = 0; i < p->n_watched; i++)
+        if (!is_there(snap, p->watched[i].id))
+            learn_margin(p, &p->watched[i], snap->now);
+    p->n_watched = 0;
+    for (int k = 0; k < p->sys->n_gpus && !r; k++)
+        for (int i = 0; i < snap->gpus[k].n_slots && !r; i++) {
+            const struct ws_policy_run *run = &snap->gpus[k].slots[i];
+            if (run->job >= 0)
+                r = watch(p, &snap->jobs[run->job], run->gpu_start, run->gpu_end, run->end);
+        }
+    for (int i = 0; i < p->n_tasks; i++)
+        p->roll.margin[i] = p->tasks[i].margin;
     return r;
 }
 
@@ -467,8 +541,12 @@ static void try_planned(struct alternatives *q)
 static void search(struct alternatives *q, const uint64_t until[2])
 {
     struct ws_rollout *r = &q->p->roll;
-    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    struct ws_rollout_job *j = &r->state.ready[q->i];
     ws_rollout_greedy(r, &r->state, j, &q->best);
+    if (q->best.gpu < 0 && j->margin > 1) {
+        j->margin = 1; /* it may be in time all the same */
+        ws_rollout_greedy(r, &r->state, j, &q->best);
+    }
     if (q->best.gpu < 0)
         return; /* nowhere in time now */
     const struct ws_rollout_place greedy = q->best;
@@ -543,10 +621,16 @@ static struct ws_policy_decision *start_at(const struct lookahead *p,
 
 static int start_best(const struct alternatives *q, struct ws_policy_decisions *ret, size_t begin)
 {
-    struct ws_policy_decision *d =
-        start_at(q->p, q->snap, ret, begin, q->p->roll.state.ready[q->i].job, &q->best);
+    const struct ws_rollout_job *j = &q->p->roll.state.ready[q->i];
+    const struct ws_rollout_place *p = &q->best;
+    struct ws_policy_decision *d = start_at(q->p, q->snap, ret, begin, j->job, p);
     if (!d)
         return ws_raise(-ENOMEM);
+    double kernel = (p->gpu_end - p->gpu_start) / j->margin, out = p->end - p->gpu_end;
+    int r = watch(q->p, &q->snap->jobs[j->job], p->gpu_start, p->gpu_start + kernel,
+                  p->gpu_start + kernel + out);
+    if (r)
+        return r;
     ws_policy_explain(q->snap, d, "best of %d rollouts: %s", q->n_tries, q->tried);
     return 0;
 }
@@ -712,7 +796,9 @@ static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot 
     size_t begin = ret->n;
     (void)event;
     note_releases(p, snap);
-    int r = ws_rollout_load(&p->roll, snap);
+    int r = note_runs(p, snap);
+    if (!r)
+        r = ws_rollout_load(&p->roll, snap);
     p->guarded = false;
     if (!r && p->plan.holds)
         r = guard(p, snap);

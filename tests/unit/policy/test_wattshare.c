@@ -476,6 +476,104 @@ static void test_irregular_releases_are_foreseen_early(void **state)
     unmake(&w);
 }
 
+/* A job of task 0 was predicted to run on all SMs from NOW to NOW + 2, and ends when @took of that
+ * time have passed. */
+static void end_job(struct world *w, double took)
+{
+    w->snap.n_jobs = 0;
+    w->states[0].n_running = 0;
+    add_run(w, 0, 0, 0, 0, SMS, 2);
+    w->runs[0].gpu_start = w->snap.now;
+    decide(w);
+    w->runs[0] = (struct ws_policy_run){.job = -1, .task = -1};
+    w->states[0].n_running = 0;
+    w->snap.n_jobs = 0;
+    w->snap.now += 2 * took;
+    decide(w);
+}
+
+/* On 4 SMs it takes 4 ms and the least energy, on all SMs 2 ms. */
+static void make_margin(struct world *w)
+{
+    make_world(w, 1);
+    set_task(w, 0, 2, 0, 50);
+    for (int m = 5; m < SMS; m++)
+        w->wcet[0][m - 1] = 4;
+    w->wcet[0][SMS - 1] = 2.5;
+    make_policy(w, NULL);
+}
+
+static void assert_starts_in(struct world *w, double ms, int n_sm, double end)
+{
+    w->snap.n_jobs = 0;
+    add_job(w, 0, WS_JOB_WAITING, w->snap.now + ms);
+    w->jobs[0].id = 77;
+    decide(w);
+    assert_starts(w, 0, 0, n_sm);
+    assert_float_equal(find(w, WS_DECIDE_START, 0)->end, w->snap.now + end, 1e-6);
+    prepare(w); /* it is not seen running, and must not count as one that has ended */
+}
+
+static void test_margin_is_learned(void **state)
+{
+    (void)state;
+    struct world w;
+    make_margin(&w);
+    end_job(&w, 0.5);
+    assert_starts_in(&w, 4.5, 4, 4);
+    end_job(&w, 1.5);
+    assert_starts_in(&w, 4.5, SMS, 2.5 * 1.5);
+    w.sys.n_tasks = 3; /* it is remembered when the tasks change */
+    prepare(&w);
+    assert_starts_in(&w, 4.5, SMS, 2.5 * 1.5);
+    /* It falls slowly, and never below what was predicted. */
+    end_job(&w, 0.5);
+    assert_starts_in(&w, 4.5, SMS, 2.5 * (1.5 - 0.02));
+    for (int i = 0; i < 60; i++)
+        end_job(&w, 0.5);
+    assert_starts_in(&w, 4.5, 4, 4);
+    unmake(&w);
+}
+
+/* One that could not be in time with it, or not any more, is started without. */
+static void test_margin_keeps_no_job_from_starting(void **state)
+{
+    (void)state;
+    struct world w;
+    make_margin(&w);
+    end_job(&w, 100);
+    assert_starts_in(&w, 2.6, SMS, 2.5);
+    assert_starts_in(&w, 10.1, SMS, 10);
+    w.snap.n_jobs = 0;
+    add_run(&w, 1, 0, 0, 0, 4, 60); /* on the other SMs it would be in time with it */
+    add_job(&w, 0, WS_JOB_WAITING, w.snap.now + 11);
+    decide(&w);
+    assert_starts(&w, w.snap.n_jobs - 1, 0, 4);
+    unmake(&w);
+}
+
+/* What runs is taken to end later: the other job waits for it on the SMs that are free. */
+static void test_margin_of_what_runs(void **state)
+{
+    (void)state;
+    struct world w;
+    make_margin(&w);
+    end_job(&w, 2);
+    w.snap.explain = true;
+    add_run(&w, 0, 0, 0, 0, 4, 3);
+    w.runs[0].gpu_start = w.snap.now;
+    add_job(&w, 1, WS_JOB_WAITING, w.snap.now + 50);
+    decide(&w);
+    const struct ws_policy_decision *d = find(&w, WS_DECIDE_START, 1);
+    if (!d)
+        d = find(&w, WS_DECIDE_WAIT, 1);
+    char hold[40];
+    snprintf(hold, sizeof(hold), "hold till %.6g", w.snap.now + 6);
+    assert_non_null(d);
+    assert_non_null(strstr(d->why, hold));
+    unmake(&w);
+}
+
 static void test_releases_are_capped(void **state)
 {
     (void)state;
@@ -605,6 +703,20 @@ static void test_keeps_to_homes(void **state)
     assert_float_equal(missed_by(&w, &r, &at_home), 0, 1e-6);
     r.home[0] = 1; /* nothing may go to the other GPU then */
     assert_float_equal(missed_by(&w, &r, &at_home), 2, 1e-6);
+    assert_float_equal(missed_by(&w, &r, &by_energy), 0, 1e-6);
+    ws_rollout_deinit(&r);
+}
+
+/* A job that could not be in time with its margin is placed without in rollouts, too. */
+static void test_margin_of_jobs_to_come(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {0};
+    make_crowd(&w, &r, 2);
+    r.margin[1] = 2; /* 8 of 11 ms */
+    assert_float_equal(missed_by(&w, &r, &by_energy), 1, 1e-6);
+    r.margin[1] = 3; /* with it, none would be in time */
     assert_float_equal(missed_by(&w, &r, &by_energy), 0, 1e-6);
     ws_rollout_deinit(&r);
 }
@@ -925,6 +1037,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_overdue_releases),
         cmocka_unit_test(test_lateness_is_learned),
         cmocka_unit_test(test_irregular_releases_are_foreseen_early),
+        cmocka_unit_test(test_margin_is_learned),
+        cmocka_unit_test(test_margin_keeps_no_job_from_starting),
+        cmocka_unit_test(test_margin_of_jobs_to_come),
+        cmocka_unit_test(test_margin_of_what_runs),
         cmocka_unit_test(test_releases_are_capped),
         cmocka_unit_test(test_outcome),
         cmocka_unit_test(test_gives_up_the_largest),
