@@ -30,19 +30,21 @@
 enum { N_U = 11, N_SETS = 60, QUICK_SETS = 6, POLICIES_MAX = 40, ROUNDS = 80, QUICK_ROUNDS = 8 };
 #define DURATION_MS  15000.0
 #define LATEST_EARLY 0.5 /* jobs take from half of their time on, where they are early */
+#define OFF          0.3 /* by which they take less or more, where predictions are wrong */
 
 struct setting {
     const char *name, *gpus;
-    double early;
+    double early, over;
     bool redrawn; /* all phases at random; else every second set has fixed ones */
 };
 static const struct setting settings[] = {
-    {"24", "rtx3070@24,t400", 0, false},
-    {"12", "rtx3070@12,t400", 0, false},
-    {"6", "rtx3070@6,t400", 0, false},
-    {"three", "rtx3070@12,rtx3070@12,t400", 0, false},
-    {"early", "rtx3070@24,t400", LATEST_EARLY, false},
-    {"redrawn", "rtx3070@24,t400", 0, true},
+    {"24", "rtx3070@24,t400", 0, 0, false},
+    {"12", "rtx3070@12,t400", 0, 0, false},
+    {"6", "rtx3070@6,t400", 0, 0, false},
+    {"three", "rtx3070@12,rtx3070@12,t400", 0, 0, false},
+    {"early", "rtx3070@24,t400", LATEST_EARLY, 0, false},
+    {"off", "rtx3070@24,t400", OFF, OFF, false},
+    {"redrawn", "rtx3070@24,t400", 0, 0, true},
 };
 enum { N_PAPER = 3 }; /* the first settings, which are sBEET-mg's design on two GPUs */
 
@@ -110,8 +112,10 @@ static int find_bound(const struct contest *c, const struct ws_policy_system *s,
 static void run_policy(struct contest *c, const struct ws_sbeet_set *s, const struct contender *who,
                        uint64_t seed, struct point *ret)
 {
-    struct ws_machine_options o = {
-        .duration = DURATION_MS, .early = c->setting->early, .seed = seed};
+    struct ws_machine_options o = {.duration = DURATION_MS,
+                                   .early = c->setting->early,
+                                   .over = c->setting->over,
+                                   .seed = seed};
     struct ws_sbeet_outcome r;
     if (ws_sbeet_set_run(&r, s, who->ops, who->options, &o)) {
         c->failed = 1;
@@ -312,8 +316,11 @@ static int print(const struct contest *c)
         snprintf(text[u], sizeof(text[u]), "U = %.1f", utilisation(u));
         heads[u + 1] = text[u];
     }
-    printf("\n%s%s%s: missed deadlines in %% / J in 15 s, %d task sets each\n", c->setting->gpus,
-           c->setting->early > 0 ? ", jobs take 50 to 100 % of their time" : "",
+    printf("\n%s", c->setting->gpus);
+    if (c->setting->early > 0)
+        printf(", jobs take %.0f to %.0f %% of their time", 100 - 100 * c->setting->early,
+               100 + 100 * c->setting->over);
+    printf("%s: missed deadlines in %% / J in 15 s, %d task sets each\n",
            c->setting->redrawn ? ", all phases at random" : "", c->n_sets);
     ws_table_init(&t, heads);
     for (int p = 0; p < c->n_contenders; p++) {

@@ -397,9 +397,10 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
 /* The share of its time that a kernel of @j takes. */
 static double share_of(const struct machine *m, const struct ws_policy_job *j)
 {
-    if (!(m->o->early > 0) || ticks(m))
+    double range = m->o->early + m->o->over;
+    if (!(range > 0) || ticks(m))
         return 1;
-    return 1 - m->o->early * drawn(m->o->seed, j->seq);
+    return 1 + m->o->over - range * drawn(m->o->seed, j->seq);
 }
 
 /* Those of jobs that run would have to be lowered with them. */

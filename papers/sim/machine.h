@@ -53,10 +53,11 @@ const char *ws_machine_event_name(enum ws_machine_event_kind k);
 struct ws_machine_options {
     double duration; /* > 0 */
     double tick;     /* > 0: the compatibility clock; 0: events */
-    /* Kernels take a share of their time that is drawn anew for each job, from [1 - early, 1], and
-     * that the policy does not know: it goes on predicting the whole. 0: they take the whole. The
-     * draws depend on the seed and on the order of releases, not on the policy. Events only. */
-    double early;
+    /* Kernels take a share of their time that is drawn anew for each job, from [1 - early, 1 +
+     * over], and that the policy does not know: it goes on predicting the whole. 0: they take the
+     * whole. The draws depend on the seed and on the order of releases, not on the policy. Events
+     * only. */
+    double early, over;
     /* Sporadic releases: each comes later than a period after the last, by a share of the period
      * that is drawn from [0, late]. Independently of it, the jitter of a task is drawn for each
      * release. Events only. */

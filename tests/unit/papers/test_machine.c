@@ -91,7 +91,7 @@ struct world {
     struct ws_policy_system sys;
     struct log log;
     struct ws_machine_result r;
-    double early;
+    double early, over;
     uint64_t seed;
 };
 
@@ -117,6 +117,7 @@ static int run(struct world *w, const struct ws_policy_ops *ops, double duration
     struct ws_machine_options o = {.duration = duration,
                                    .tick = tick,
                                    .early = w->early,
+                                   .over = w->over,
                                    .seed = w->seed,
                                    .event = note,
                                    .arg = &w->log};
@@ -235,6 +236,23 @@ static void early_ends(void **state)
     w.seed = 1;
     assert_int_equal(run(&w, ws_policy_find("lcf"), 400, 0), 0);
     assert_string_not_equal(w.log.text, first.text);
+    ws_machine_result_deinit(&w.r);
+}
+
+/* Of a kernel of 10 ms and copies of 3 ms. It is over after at most 15 + 3 ms. */
+static void late_ends(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 2);
+    w.early = w.over = 0.5;
+    w.tasks[0].period = w.tasks[1].period = 40;
+    w.tasks[1].offset = 20;
+    assert_int_equal(run(&w, ws_policy_find("bcf"), 400, 0), 0);
+    assert_true(w.r.worst_response[0] > 15 && w.r.worst_response[0] <= 18);
+    w.early = 0;
+    assert_int_equal(run(&w, ws_policy_find("bcf"), 400, 0), 0);
+    assert_true(w.r.worst_response[0] > 15 && w.r.worst_response[0] <= 18);
     ws_machine_result_deinit(&w.r);
 }
 
@@ -720,15 +738,25 @@ static void shipped_profiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(energy_by_hand), cmocka_unit_test(ranking),
-        cmocka_unit_test(both_clocks),    cmocka_unit_test(misses),
-        cmocka_unit_test(periods),        cmocka_unit_test(copies),
-        cmocka_unit_test(early_ends),     cmocka_unit_test(preemption),
-        cmocka_unit_test(clocks),         cmocka_unit_test(clocks_are_not_lowered),
-        cmocka_unit_test(rule_breakers),  cmocka_unit_test(other_ways),
-        cmocka_unit_test(gpus_as_text),   cmocka_unit_test(gpus_as_file),
-        cmocka_unit_test(bad_sets),       cmocka_unit_test(known_set),
-        cmocka_unit_test(trace),          cmocka_unit_test(shipped_profiles),
+        cmocka_unit_test(energy_by_hand),
+        cmocka_unit_test(ranking),
+        cmocka_unit_test(both_clocks),
+        cmocka_unit_test(misses),
+        cmocka_unit_test(periods),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(early_ends),
+        cmocka_unit_test(preemption),
+        cmocka_unit_test(late_ends),
+        cmocka_unit_test(clocks),
+        cmocka_unit_test(clocks_are_not_lowered),
+        cmocka_unit_test(rule_breakers),
+        cmocka_unit_test(other_ways),
+        cmocka_unit_test(gpus_as_text),
+        cmocka_unit_test(gpus_as_file),
+        cmocka_unit_test(bad_sets),
+        cmocka_unit_test(known_set),
+        cmocka_unit_test(trace),
+        cmocka_unit_test(shipped_profiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
