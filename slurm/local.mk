@@ -43,7 +43,7 @@ EXTRA_DIST += slurm/planner/job_submit.lua slurm/planner/README.md slurm/power/R
 # Jobs on a private cluster of this machine; skipped where Slurm is not installed.
 SLURM_TESTS = tests/slurm/cluster.sh tests/slurm/planner.sh tests/slurm/power.sh \
 	tests/slurm/faults.sh tests/slurm/many.sh tests/slurm/node.sh \
-	tests/slurm/hostile.sh
+	tests/slurm/hostile.sh tests/slurm/ways.sh
 dist_check_SCRIPTS += $(SLURM_TESTS)
 check_PROGRAMS += tests/slurm/hold
 tests_slurm_hold_SOURCES = tests/slurm/hold.c
@@ -51,7 +51,7 @@ tests_slurm_hold_LDADD = -ldl
 TESTS += $(SLURM_TESTS)
 EXTRA_DIST += tests/slurm/lib.sh tests/slurm/README.md slurm/README.md slurm/spank/README.md \
 	slurm/cluster/README.md slurm/cluster/cluster.sh slurm/cluster/day.sh \
-	slurm/cluster/next.txt slurm/cluster/share.sh
+	slurm/cluster/next.txt slurm/cluster/edl.sh slurm/cluster/share.sh
 
 # What the plugin adds to the start of a job, beside the same job without it.
 .PHONY: bench-slurm
