@@ -69,4 +69,4 @@ tools/completion/_wattshare: tools/completion/wattshare $(top_srcdir)/tools/comp
 # The Debian package: dpkg-buildpackage -b, in the source's top folder.
 EXTRA_DIST += debian/changelog debian/control debian/copyright debian/rules debian/source/format \
 	debian/wattshare.postrm debian/wattshare.sysusers debian/wattshare.tmpfiles \
-	debian/wattshare-slurm.files
+	debian/wattshare-slurm.files debian/wattshare-slurm.links

@@ -36,7 +36,8 @@ say "$(basename "$deb"): $(du -k "$deb" | cut -f1) KiB"
 slurm=$(ls "$work"/wattshare-slurm_*_amd64.deb)
 dpkg-deb -c "$slurm" | awk '{ print $6 }' >"$work/slurm.files"
 for f in slurm/wattshare.so slurm/job_submit.lua slurm/wattshare-node sbin/wattshare-planner sbin/wattshare-suspend sbin/wattshare-resume \
-    system/wattshare-planner.service man8/wattshare-slurm.8.gz man8/wattshare-planner.8.gz man8/wattshare-suspend.8.gz; do
+    system/wattshare-planner.service man8/wattshare-slurm.8.gz man8/wattshare-planner.8.gz man8/wattshare-suspend.8.gz \
+    man8/wattshare-resume.8.gz; do
     grep -q "/$f\$" "$work/slurm.files" || die "$(basename "$slurm") has no $f"
 done
 ! dpkg-deb -c "$deb" | grep -E 'planner|slurm(/|\.8)' || die "$(basename "$deb") has what belongs to $(basename "$slurm")"
