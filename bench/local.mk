@@ -29,5 +29,5 @@ bench-readme: all
 EXTRA_DIST += bench/results/2026-11-21-xeon-2core.txt bench/results/2026-11-21-passes.txt \
 	bench/results/2026-11-21-gate.txt bench/results/2026-11-21-live.txt \
 	bench/results/2026-11-21-live-merged.txt bench/results/slurm-share.csv \
-	bench/results/slurm-share.svg
+	bench/results/slurm-share.svg bench/results/slurm-edl.csv bench/results/slurm-edl.svg
 include bench/live.mk

@@ -61,7 +61,8 @@ papers_libverbs_a_SOURCES += papers/experiments/experiment.h papers/experiments/
 	papers/experiments/truth_sms.h papers/experiments/truth_sms.c
 papers_libverbs_a_SOURCES += papers/live/live.h papers/live/live.c papers/live/set.h \
 	papers/live/set.c papers/live/consolidation.c papers/live/edl.c papers/live/measured.c \
-	papers/live/rt.c papers/live/slurm.h papers/live/slurm.c papers/live/slurm_share.c
+	papers/live/rt.c papers/live/slurm.h papers/live/slurm.c papers/live/slurm_edl.c \
+	papers/live/slurm_share.c
 papers_libverbs_a_CPPFLAGS = $(CLI_CPPFLAGS)
 EXTRA_DIST += papers/README.md papers/analysis/README.md papers/common/README.md \
 	papers/experiments/README.md papers/fit/README.md papers/live/README.md \
