@@ -7,8 +7,8 @@
  * what the GPU holds; time and energy are those of the part times what was left out ("part" says
  * so).
  *
- * The clocks are those of the catalog; where nothing was measured at these, those measured ones that
- * are the nearest to them, which are printed then.
+ * The clocks are those of the catalog; where nothing was measured at these, those measured ones
+ * that are the nearest to them, which are printed then.
  *
  * The programs of "titanv" were looked at only when all models were fitted and all others had been
  * run. It is the chip of the V100 with other clocks and less memory, and gets the V100's numbers;
@@ -357,7 +357,8 @@ static double distance(const struct ws_device_clocks *c)
     return c->core > 0 && c->memory > 0 ? fabs(log(c->core)) + fabs(log(c->memory)) : INFINITY;
 }
 
-/* The measurement of @app: of this size; or, if that is 0, with the clocks nearest the catalog's. */
+/* The measurement of @app: of this size; or, if that is 0, with the clocks nearest the
+ * catalog's. */
 static struct measured find(const char *data, const struct ws_gpu_spec *spec, const char *app,
                             double size)
 {

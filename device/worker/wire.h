@@ -98,8 +98,8 @@ struct ws_wire_page {
     _Atomic uint32_t seq;        /* odd while telemetry is written */
     _Atomic uint32_t lost;       /* lost_text says why */
     _Atomic uint64_t free_bytes; /* of the GPU's memory; 0: not known */
-    /* From when a preemption was asked for until the GPU was asked to stop the launch: the last one,
-     * and the longest that there was */
+    /* From when a preemption was asked for until the GPU was asked to stop the launch: the last
+     * one, and the longest that there was */
     _Atomic uint64_t preempt_ns, longest_preempt_ns;
     struct ws_device_telemetry telemetry;
     char lost_text[WS_WIRE_TEXT];

@@ -21,8 +21,8 @@ struct ws_experiment_run {
      * and noisier */
     double scale;
     bool quick; /* live experiments and our own: short versions */
-    /* live-own, live-sbeet: by how many percent the time of each job may differ from what is usual; whether
-     * some jobs of a task take four times as long; whether a program is killed */
+    /* live-own, live-sbeet: by how many percent the time of each job may differ from what is usual;
+     * whether some jobs of a task take four times as long; whether a program is killed */
     int mispredict;
     bool overrun, death;
     const char *data;      /* folder of measurements of real GPUs; NULL: not given */

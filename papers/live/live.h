@@ -91,7 +91,8 @@ void ws_live_stop(struct ws_live *l);
 char *ws_live_above(const char *name);
 /* A GPU of the catalog that the daemon uses. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_gpu(const char *name, struct ws_gpu_spec *ret);
-/* The same from the file @path (NULL: the daemon's catalog), quietly. Return: false: it has no such GPU. */
+/* The same from the file @path (NULL: the daemon's catalog), quietly. Return: false: it has no such
+ * GPU. */
 bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret);
 
 /* Makes @path a store of the kernels that the authors of sBEET-mg measured (models/measured.h), and

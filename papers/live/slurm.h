@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* papers/live/slurm.h - experiments on a private Slurm cluster of this machine. A script of
- * slurm/cluster/ does each run; it needs root and Slurm, and a build tree. Threads: the caller's. */
+ * slurm/cluster/ does each run; it needs root and Slurm, and a build tree. Threads: the
+ * caller's. */
 #ifndef WS_PAPERS_LIVE_SLURM_H
 #define WS_PAPERS_LIVE_SLURM_H
 

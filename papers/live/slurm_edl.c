@@ -25,7 +25,8 @@ enum { NODES = 4, PER_NODE = 2, PROGRAMS = 2, CLOCKS = 3, TASKS_MAX = 64 };
 #define SCALE    10000 /* seconds of the host for one of device time */
 #define MARGIN_S 3.0   /* of a job: Slurm, and the program's start */
 /* What a node takes from the order to switch it on until it runs a job, at most and usually:
- * slurmctld looks every 30 s whether the nodes of a job have come up. Meanwhile its GPUs are idle. */
+ * slurmctld looks every 30 s whether the nodes of a job have come up. Meanwhile its GPUs are
+ * idle. */
 #define TURN_ON_S    40.0
 #define BREAK_EVEN_S 25.0
 #define THETA        "0.9"

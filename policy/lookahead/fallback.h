@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy/lookahead/fallback.h - a plan that meets all deadlines, and to which a policy can always return.
+/* policy/lookahead/fallback.h - a plan that meets all deadlines, and to which a policy can always
+ * return.
  *
  * The plan divides the SMs and slots of each GPU into homes. Each task has one home, on which its
  * jobs run one at a time, without preemption, by earliest deadline. ws_fallback_prepare() looks for

@@ -102,8 +102,8 @@ void ws_parse_skip_statement(struct ws_parser *p)
 }
 
 /* ---- debug directives (11.5): .loc says which line of the program's source the instructions that
- * follow it were made from, .file which name the number of a file stands for. They are kept, so that
- * a message can name that line; the rest is dropped. ---- */
+ * follow it were made from, .file which name the number of a file stands for. They are kept, so
+ * that a message can name that line; the rest is dropped. ---- */
 
 /* Compilers number files from 1. Greater numbers are read, but not remembered. */
 enum { MAX_FILE = 4096 };

@@ -52,8 +52,8 @@ void ws_ptx_insn_text(const struct ws_ptx_module *m, const struct ws_ptx_func *f
 void ws_ptx_insn_write(const struct ws_ptx_module *m, const struct ws_ptx_func *f,
                        const struct ws_ptx_insn *i, FILE *out);
 /* Where the instruction stands, for messages: "sum.cu:12 (PTX line 48)", or "PTX line 48" if the
- * compiler did not say from which line it was made (nvcc -lineinfo). Of a name for which there is no
- * room, folders are left out from the front. @buf gets a NUL. */
+ * compiler did not say from which line it was made (nvcc -lineinfo). Of a name for which there is
+ * no room, folders are left out from the front. @buf gets a NUL. */
 void ws_ptx_insn_place(const struct ws_ptx_insn *i, char *buf, size_t size);
 /* Bits of an immediate as a value of type t (floats converted, integers truncated). */
 uint64_t ws_ptx_imm_as(const struct ws_ptx_operand *o, enum ws_ptx_type t);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `wattshare experiment slurm-edl` runs, on a private cluster whose nodes have two software GPUs
-# of one kind and are switched off when they are idle. A second of the host is 1/SCALE s of device
-# time, so that programs last for seconds and the host has next to nothing to execute. All that is
-# printed is in seconds of the host, and in W times these.
+# What `wattshare experiment slurm-edl` runs, on a private cluster whose nodes have two software
+# GPUs of one kind and are switched off when they are idle. A second of the host is 1/SCALE s of
+# device time, so that programs last for seconds and the host has next to nothing to execute. All
+# that is printed is in seconds of the host, and in W times these.
 #
 #   edl.sh profile SCALE
 #       Each program alone on a GPU at several clocks: lines "NAME V CORE MEMORY SECONDS JOULES" for

@@ -3,10 +3,10 @@
  * first. So it is enough to say on which node a job runs: the GPU that is free first is the one
  * that the policy was told of, and a job that ends early only lets the others start earlier.
  *
- * There is a policy object for each kind of GPU, as EDL wants pairs of one kind, and one more for the
- * nodes of that kind that are off. EDL switches a node on only for a job that it cannot place on
- * those that are on, so what is off is tried second; a job starts there only when the node can run
- * it, which the paper does not consider. */
+ * There is a policy object for each kind of GPU, as EDL wants pairs of one kind, and one more for
+ * the nodes of that kind that are off. EDL switches a node on only for a job that it cannot place
+ * on those that are on, so what is off is tried second; a job starts there only when the node can
+ * run it, which the paper does not consider. */
 #include "config.h"
 
 #include "slurm/planner/plan.h"

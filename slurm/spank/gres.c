@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The text is the one that `scontrol show job -d` prints after GRES=. It comes from slurmctld. What
- * stands in the job's environment (SLURM_SHARDS_ON_NODE) is not used: where Slurm has nothing to say,
- * the user's own value stays there. */
+ * stands in the job's environment (SLURM_SHARDS_ON_NODE) is not used: where Slurm has nothing to
+ * say, the user's own value stays there. */
 #include "slurm/spank/gres.h"
 
 #include <ctype.h>

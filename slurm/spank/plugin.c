@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Slurm's plugin (SPANK). In srun, sbatch and salloc it reads the options. In slurmstepd, as root and
- * before the tasks are started, it announces the step to the node's daemon, which from then on knows
- * the step's programs by their ancestry, and puts into the tasks' environment what `wattshare run`
- * would set. When the step's tasks have ended it writes what the job has used into the job's
+/* Slurm's plugin (SPANK). In srun, sbatch and salloc it reads the options. In slurmstepd, as root
+ * and before the tasks are started, it announces the step to the node's daemon, which from then on
+ * knows the step's programs by their ancestry, and puts into the tasks' environment what `wattshare
+ * run` would set. When the step's tasks have ended it writes what the job has used into the job's
  * AdminComment, and in the epilog, which comes after every end of a job, into the ledger. That a
  * step ends need not be announced: the daemon watches slurmstepd. */
 #include <stdint.h>

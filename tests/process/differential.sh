@@ -4,8 +4,9 @@
 # fails if the digest after a rewritten kernel differs in a bit from the one after the original
 # kernel. Where there is nvcc, and so very many programs, each of them is run in two of the eight
 # ways of rewriting. WS_TEST_ALL=yes runs each in all of them, which takes two or three times as
-# long. Launches whose digest differs between two runs of the original (clocks, order of atomics, several streams)
-# prove nothing; they are left out and counted. With one worker there are few of them.
+# long. Launches whose digest differs between two runs of the original (clocks, order of atomics,
+# several streams) prove nothing; they are left out and counted. With one worker there are few of
+# them.
 #
 # At the end an error of one bit is planted in a constant of a kernel, which the program's own check
 # does not see; the test fails if the digests do not show it.

@@ -173,7 +173,8 @@ alone() {
         ok "$c"
     done
 }
-# carried_out KIND: whether the log of the daemon that ended last says that it rewrote launches as KIND.
+# carried_out KIND: whether the log of the daemon that ended last says that it rewrote launches as
+# KIND.
 carried_out() {
     parts=$(sed -n 's/.*rewrite: launches=\([0-9]*\) parts=\([0-9]*\).*/\1 \2/p' "$tmp/daemon.log" | tail -n 1)
     [ -n "$parts" ] || fail "the daemon does not say how many launches it carried out in parts"

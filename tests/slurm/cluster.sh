@@ -22,14 +22,15 @@ expect 1 "--watt-period goes with --wattshare: give that too" srun --watt-period
 expect 1 "give a deadline of at most the period" srun --wattshare --watt-period=40 --watt-deadline=50 "$program"
 expect 255 "expected milliseconds" sbatch --wattshare --watt-period=0 --wrap true
 
-# Words on the node, where Slurm's allotment and the daemon's configuration are known. What the user's
-# environment says of shards counts for nothing.
+# Words on the node, where Slurm's allotment and the daemon's configuration are known. What the
+# user's environment says of shards counts for nothing.
 expect 1 "submit it with --gres=shard:N, or with --gres=gpu:N" as_user env SLURM_SHARDS_ON_NODE=4 CUDA_VISIBLE_DEVICES=0 \
     srun --wattshare "$program"
 expect 1 "--watt-priority=3 is more than users may ask for here, which is 0" as_user \
     srun --wattshare --gres=shard:1 --watt-priority=3 "$program"
 
-# A job has what it was allotted, in all its programs on both nodes. Memory for one shard is too little.
+# A job has what it was allotted, in all its programs on both nodes. Memory for one shard is too
+# little.
 expect 0 "PASS drv_matmul" as_user srun -w n1 --wattshare --gres=shard:4 "$program"
 grep -q "step: begun step=.* gpus=0x1 sms=8 memory_bytes=4194304" "$cluster/log/wattshared-n1.log" || fail "not eight SMs and 4 MiB"
 expect 0 "PASS drv_matmul" as_user srun -N2 -n4 --wattshare --gres=gpu:1 "$program"

@@ -46,8 +46,8 @@ static struct ws_machine old_product(const struct ws_ptx_insn *i)
     return ops((uint8_t)n, WS_UNIT_INT, (uint8_t)n);
 }
 
-/* A quotient or a remainder of 32 bits: as many instructions as ptxas 12.4 makes of one by a divisor
- * that nothing else is divided by. One guesses the reciprocal, two convert. */
+/* A quotient or a remainder of 32 bits: as many instructions as ptxas 12.4 makes of one by a
+ * divisor that nothing else is divided by. One guesses the reciprocal, two convert. */
 static struct ws_machine quotient(const struct ws_ptx_insn *i, bool old)
 {
     enum { OTHERS = 3 };

@@ -2,8 +2,9 @@
 /* device/soft/jit/llvm.h - LLVM's C interface, opened at run time.
  *
  * libLLVM is large and need not be installed, so nothing is linked with it: the functions that the
- * compiler needs are looked up by name when the first kernel is to be compiled. They are the same in
- * the versions that are tried (llvm.c). The types and prototypes below are those of LLVM's manual.
+ * compiler needs are looked up by name when the first kernel is to be compiled. They are the same
+ * in the versions that are tried (llvm.c). The types and prototypes below are those of LLVM's
+ * manual.
  * Threads: any, once ws_llvm_open() has returned. */
 #ifndef WS_DEVICE_SOFT_JIT_LLVM_H
 #define WS_DEVICE_SOFT_JIT_LLVM_H

@@ -2,8 +2,8 @@
 /* device/soft/jit/ops.c - arithmetic, comparisons and selections as code of LLVM.
  *
  * An operation is emitted for 32 lanes or, where its result has a known shape, for lane 0 alone.
- * Values must have the bits that the handlers of ../exec/ops.inc give. Floating point is emitted for
- * the usual rounding only; what is rarer is left to the handler. */
+ * Values must have the bits that the handlers of ../exec/ops.inc give. Floating point is emitted
+ * for the usual rounding only; what is rarer is left to the handler. */
 #include "device/soft/jit/emit.h"
 
 #include <stdio.h>

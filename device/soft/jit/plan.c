@@ -2,8 +2,8 @@
 /* device/soft/jit/plan.c - rows, liveness and shapes of an image.
  *
  * A lane's registers are live by what the lane itself will do. Where the warp is left, what counts
- * is the union over all of its lanes; those that stand elsewhere stand at a place where the code may
- * be entered, so the rows that are live at any of these places are an upper bound. */
+ * is the union over all of its lanes; those that stand elsewhere stand at a place where the code
+ * may be entered, so the rows that are live at any of these places are an upper bound. */
 #include "device/soft/jit/plan.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The interpreter's tests again, with their kernels rewritten in each way (ptx/passes/pass.h) and
-# stopped and resumed at random: the results must be those of the originals. With sanitizers two ways
-# are taken, which have the others' code in them.
+# stopped and resumed at random: the results must be those of the originals. With sanitizers two
+# ways are taken, which have the others' code in them.
 set -eu
 n=0
 kinds="slice ticket persistent fence fence-ticket fence-persistent fuse"

@@ -3,8 +3,8 @@
  * after the other, several at once in short turns, and on two host threads, against their
  * evaluation in C.
  * WS_RANDOM_FIRST and WS_RANDOM_COUNT choose other seeds than the few of every test run. With
- * WS_SOFT_JIT=always each kernel first runs in the interpreter, and the work that is counted must be
- * the same. */
+ * WS_SOFT_JIT=always each kernel first runs in the interpreter, and the work that is counted must
+ * be the same. */
 #include <setjmp.h>
 #include <pthread.h>
 #include <stdarg.h>

@@ -369,8 +369,8 @@ static void same_snapshot_same_answer(void **state)
     assert_true(others > 0);
 }
 
-/* A job whose move to a GPU takes for ever is not launched there, alone or with others; and a GPU on
- * which none can run does not keep the policy from answering. */
+/* A job whose move to a GPU takes for ever is not launched there, alone or with others; and a GPU
+ * on which none can run does not keep the policy from answering. */
 static void what_cannot_run_there(void **state)
 {
     struct world *w = *state;
