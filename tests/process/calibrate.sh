@@ -90,8 +90,8 @@ below() {
 }
 for gpu in v100 p100 gtx980 gtx1080ti; do
     below $gpu power 10 35 nvdvfs-nvprof/$gpu.csv
-    below $gpu time 18 60 nvdvfs-nvprof/$gpu.csv
-    below $gpu energy 15 60 nvdvfs-nvprof/$gpu.csv
+    below $gpu time 13 50 nvdvfs-nvprof/$gpu.csv
+    below $gpu energy 13 55 nvdvfs-nvprof/$gpu.csv
 done
 below rtx8000 power 10 35 nvdvfs-dcgm/rtx8000-real.csv
 below gv100 power 10 35 accelwattch/quadrogv100.csv
