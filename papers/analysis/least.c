@@ -16,7 +16,8 @@
  *     which by the second takes 14/12 only. If there are two slots, a price for each of these goods
  *     makes every price for m SMs that is right for pairs.
  * With prices ≥ 0,
- *   L = Σ_j min over places of j (own cost + ∫ Σ_g s(g, m)·p(g) + pi) + Σ_ki min over y of y·c(k, i)
+ *   L = Σ_j min over places of j (own cost + ∫ Σ_g s(g, m)·p(g) + pi)
+ *       + Σ_ki min over y of y·c(k, i)
  * is at most the cost of every schedule, where c = awake power - Σ_g p(g) - Σ_j pi. A place is a
  * GPU, a number of SMs, and a start from which the job ends by its deadline. Prices are constant in
  * an interval, so that the best start is one where the job starts or ends at a border of intervals.

@@ -111,7 +111,7 @@ struct ws_rollout_job {
     double weight;                      /* in the outcome */
     double importance;                  /* of a miss: the task's weight */
     double hold;                        /* it is not started before, nor at once */
-    double margin;                      /* by which its kernel is taken to be longer */
+    double margin;                      /* so many times the predicted kernel is allowed for */
     int task, job;                      /* index into the snapshot's jobs; -1: is yet to come */
     bool preempted;
     bool blocked; /* nothing has become free since no place was found for it */
@@ -139,11 +139,11 @@ struct ws_rollout {
     double *awake_w;                         /* [n_types]: M·pi */
     double *shortest;     /* [n_tasks]: in, kernel and out, on the best empty GPU */
     double mean_shortest; /* of tasks with a deadline; 0: there are none */
-    double *margin; /* [n_tasks]: by which kernels are taken to be longer; 1, set by the caller */
-    double *size;   /* [n_tasks]: what a job takes where that is least */
-    int *rank;      /* [n_tasks]: by size, 0: the largest. Those without deadlines stand last */
-    int *home;      /* [n_tasks]: the GPU of the task, if each has one; -1: any */
-    int *twin;      /* [n_gpus]: an equivalent GPU before it; -1: none */
+    double *margin;       /* [n_tasks]: as in jobs; set to 1, and by the caller after that */
+    double *size;         /* [n_tasks]: what a job takes where that is least */
+    int *rank; /* [n_tasks]: by size, 0: the largest. Those without deadlines stand last */
+    int *home; /* [n_tasks]: the GPU of the task, if each has one; -1: any */
+    int *twin; /* [n_gpus]: an equivalent GPU before it; -1: none */
     struct ws_rollout_release releases[WS_ROLLOUT_RELEASES_MAX]; /* that are to come, by time */
     int n_releases;
     struct ws_rollout_release *coming; /* [n_tasks]: heap of next releases, while foreseeing */

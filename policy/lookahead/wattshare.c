@@ -29,8 +29,8 @@
  * expected any more.
  *
  * What jobs take: their predicted times, or more by the margin of their task, if its kernels have
- * taken longer than predicted. A job that could not be in time with its margin is placed
- * without. */
+ * taken longer than predicted. A job that could not be in time with its margin is placed without
+ * it. */
 #include "config.h"
 
 #include <errno.h>
