@@ -3,7 +3,6 @@
 # Programs of a batch job stay on the GPUs that the scheduler allotted to it, whatever the policy
 # decides: two of them are allotted the second GPU, and the first one is free.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-not_in_distcheck
 program=$build/bench/live/program
 both() { # both COMMAND…: two at the same time, each GPU's kernels in $kernels
     "$@" >"$tmp/one" 2>&1 &
