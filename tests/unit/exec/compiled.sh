@@ -13,7 +13,12 @@ for t in $tests; do
     [ -x "$t" ] || continue
     WS_SOFT_JIT=always WS_SOFT_JIT_SAY=1 WS_RANDOM_COUNT=${WS_RANDOM_COUNT:-3} \
         WS_RANDOM_CUT=${WS_RANDOM_CUT:-2} "$t" >compiled.out 2>&1 ||
-        { echo "$t:"; grep -vE '  OK|RUN|^jit:' compiled.out | tail -n 40; rm -f compiled.out; exit 1; }
+        {
+            echo "$t:"
+            grep -vE '  OK|RUN|^jit:' compiled.out | tail -n 40
+            rm -f compiled.out
+            exit 1
+        }
     n=$((n + $(grep -c 'jit: .*: compiled' compiled.out || true)))
     rm -f compiled.out
 done
