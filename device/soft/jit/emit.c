@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/emit.c - segments, branches, entries and exits of the function.
  *
- * Where the whole version is entered, what is live comes from the warp's register file; where it is
- * left, what was written goes back. The masked version has it there (rows.c). What has no code is
- * done by the interpreter's handler: the rows that it reads are written to the register file
+ * Where the whole version is entered, what is live comes from the warp's register file; where it
+ * is left, what was written goes back. The masked version has it there (rows.c). What has no code
+ * is done by the interpreter's handler: the rows that it reads are written to the register file
  * before, and those that it writes are read afterwards. */
 #include "device/soft/jit/emit.h"
 

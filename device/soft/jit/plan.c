@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/plan.c - rows, liveness and shapes of an image.
  *
- * A lane's registers are live by what the lane itself will do. Where the warp is left, what counts
- * is the union over all of its lanes; those that stand elsewhere stand at a place where the code
- * may be entered, so the rows that are live at any of these places are an upper bound. */
+ * A lane's registers are live by what the lane itself will do. While all lanes of a warp stand at
+ * one place, what is live there is all that the warp needs. Rows of lanes that have parted are
+ * always in the register file. */
 #include "device/soft/jit/plan.h"
 
 #include <stdio.h>
