@@ -39,7 +39,9 @@ grep "step: begun" "$cluster/log/wattshared-n1.log" | tail -n 1 | grep -q "gpus=
 expect 0 "none" as_user env "LD_LIBRARY_PATH=$(printf '/a\nwatt_evil=1')" srun --gres=shard:1 --wattshare sh -c 'echo "${watt_evil:-none}"'
 expect 0 "PASS drv_matmul" as_user env "LD_PRELOAD=$(printf '%9000s' x | tr ' ' x)" srun --gres=shard:1 --wattshare "$program"
 
-# A name with a line feed is in no line of the ledger.
+# A name with a line feed is in no line of the ledger, which has one for each of the four jobs before
+# once they have all been collected.
+cluster_wait 100 "four lines of the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge 4 ]"
 lines=$(wc -l <"$cluster/ledger")
 as_user srun -J "$(printf 'a\njob 1, n1: 9.000000 J')" --gres=shard:1 --wattshare "$program" >/dev/null
 cluster_wait 100 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -gt $lines ]"
