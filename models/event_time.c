@@ -124,7 +124,7 @@ double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_even
 double ws_event_time_s(const struct ws_event_time *t, const struct ws_event_gpu *gpu,
                        const struct ws_events *e, const struct ws_event_clocks *clocks)
 {
-    struct ws_event_need need;
+    struct ws_event_need need = {0};
     ws_event_time_need(gpu, e, clocks, &need);
     return ws_event_time_of_need(t, &need, NULL);
 }

@@ -50,7 +50,7 @@ static double full_pace_bytes(const struct ws_event_need *n, const struct units_
 static double stretch_of(const struct ws_fitted *f, const struct ws_events *e,
                          const struct ws_event_clocks *clocks)
 {
-    struct ws_event_need need;
+    struct ws_event_need need = {0};
     ws_event_time_need(&f->gpu, e, clocks, &need);
     need.x[WS_EVENT_TIME_LAUNCH] = 0;
     struct units_time t = time_of(f, &need);
@@ -70,7 +70,7 @@ void ws_units_fitted_cost(const struct ws_fitted *f, const struct ws_power_clock
     double stretch = stretch_of(f, &e, &clocks), places = e.atomic_places,
            n_sms = fmax(fmin(e.blocks, spec->n_sms), 1);
     for (uint32_t i = 0; i < n_units; i++) {
-        struct ws_event_need need;
+        struct ws_event_need need = {0};
         ws_units_events(spec, block, blocks_per_sm, &units[i], 1, &e);
         double blocks = e.blocks;
         e.blocks = 1; /* all of it is on one SM, */
