@@ -12,7 +12,7 @@ both() { # both COMMAND…: two at the same time, each GPU's kernels in $kernels
     kernels=$("$wattshare" status --json | tr -d ' \n' | sed 's/"clients":.*//; s/"n_kernels":/\n&/g' | sed -n 's/^"n_kernels":\([0-9]*\).*/\1/p' | tr '\n' ' ')
 }
 in_step() {
-    sh -c '"$0" step begin --job "$1" --step 0 --uid "$(id -u)" --pid $$ --gpus 1 >/dev/null && shift && "$0" run -- "$@"' \
+    sh -c '"$0" step begin --job "$1" --step 0 --uid "$(id -u)" --pid $$ --gpus 1 >/dev/null && shift && LD_PRELOAD='"$asan"' "$0" run -- "$@"' \
         "$wattshare" "$@"
 }
 for policy in fifo consolidate; do
