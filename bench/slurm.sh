@@ -9,8 +9,7 @@ set -eu
 build=$PWD
 pairs=${1:-41}
 . "$srcdir/slurm/cluster/cluster.sh"
-trap 'trap "" INT TERM; cluster_stop' EXIT
-trap 'exit 130' INT TERM
+cluster_ends
 cluster_start 1 4 <<EOF
 gpus = {"rtx3070", "t400"}
 catalog = {"$(cd "$srcdir" && pwd)/conf/gpu.d"}

@@ -15,6 +15,21 @@ cluster_missing() {
     done
 }
 
+# cluster_ends: from now on the cluster ends with the script, by whatever end
+cluster_ends() {
+    trap 'trap "" INT TERM; cluster_stop' EXIT
+    trap 'exit 130' INT TERM
+}
+
+# cluster_needed NAME: ends the script NAME with a message if no cluster can be started here; else
+# as cluster_ends
+cluster_needed() {
+    missing=$(cluster_missing)
+    [ "$(id -u)" = 0 ] || { echo "$1: only root can start slurmd" >&2; exit 1; }
+    [ -z "$missing" ] || { echo "$1: not installed: $missing(slurmctld slurmd slurm-client munge)" >&2; exit 1; }
+    cluster_ends
+}
+
 # cluster_kind_of I N-NODES: the kind of GPU of node I; nothing where kinds are not set
 cluster_kind_of() {
     [ -n "${cluster_kinds:-}" ] || return 0

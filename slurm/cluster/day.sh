@@ -8,8 +8,7 @@
 set -eu
 build=$PWD
 . "$srcdir/slurm/cluster/cluster.sh"
-trap 'trap "" INT TERM; cluster_stop' EXIT
-trap 'exit 130' INT TERM
+cluster_ends
 cluster_kinds="rtx3070 t400"
 cluster_plans <<EOF
 margin_s = 2

@@ -20,11 +20,7 @@ what=$1 scale=$2
 build=$PWD
 src=$(cd "$(dirname "$0")/../.." && pwd)
 . "$src/slurm/cluster/cluster.sh"
-missing=$(cluster_missing)
-[ "$(id -u)" = 0 ] || { echo "slurm-edl: only root can start slurmd" >&2; exit 1; }
-[ -z "$missing" ] || { echo "slurm-edl: not installed: $missing(slurmctld slurmd slurm-client munge)" >&2; exit 1; }
-trap 'trap "" INT TERM; cluster_stop' EXIT
-trap 'exit 130' INT TERM
+cluster_needed slurm-edl
 cluster_kinds=rtx3070
 start() { # start N-NODES
     cluster_start "$1" 4 <<EOF

@@ -12,11 +12,7 @@ way=$1 jobs=$2 launches=$3
 build=$PWD
 src=$(cd "$(dirname "$0")/../.." && pwd)
 . "$src/slurm/cluster/cluster.sh"
-missing=$(cluster_missing)
-[ "$(id -u)" = 0 ] || { echo "slurm-share: only root can start slurmd" >&2; exit 1; }
-[ -z "$missing" ] || { echo "slurm-share: not installed: $missing(slurmctld slurmd slurm-client munge)" >&2; exit 1; }
-trap 'trap "" INT TERM; cluster_stop' EXIT
-trap 'exit 130' INT TERM
+cluster_needed slurm-share
 case $way in
 gpu) gres=gpu:1 sms=7 more= ;;
 shard) gres=shard:1 sms=7 more= ;;

@@ -104,8 +104,7 @@ cat >"$tmp/day.sh" <<EOF
 set -eu
 build=$build
 . $src/slurm/cluster/cluster.sh
-trap 'trap "" INT TERM; cluster_stop' EXIT
-trap 'exit 130' INT TERM
+cluster_ends
 cluster_port=$((cluster_port + 100))
 cluster_start 1 1 <$tmp/day.conf
 echo "\$cluster" >$tmp/folder
