@@ -90,14 +90,30 @@ void ws_jit_call_spending(struct ws_jit_emit *e, void (*f)(void), llvm_value *ar
     sync_in(e);
 }
 
+/* Makes the rows that the micro-op reads those of the register file, and those that it writes, too,
+ * with @written. */
+static void give_touched(struct ws_jit_emit *e, bool written)
+{
+    const struct ws_jit_op *op = &e->p->ops[e->k];
+    for (uint32_t n = 0; n < op->n_touches; n++)
+        if (!op->touch[n].write || written)
+            ws_jit_give(e, op->touch[n].row);
+}
+
+/* Takes the rows that the micro-op has written from the register file. */
+static void fetch_written(struct ws_jit_emit *e)
+{
+    const struct ws_jit_op *op = &e->p->ops[e->k];
+    for (uint32_t n = 0; n < op->n_touches; n++)
+        if (op->touch[n].write)
+            ws_jit_fetch(e, op->touch[n].row);
+}
+
 /* Return: whether the handler gave a micro-op to go on with. */
 static llvm_value call_handler(struct ws_jit_emit *e)
 {
-    const struct ws_jit_op *op = &e->p->ops[e->k];
     bool whole = e->v == WS_JIT_WHOLE && ws_jit_unguarded(e->p, ws_jit_uop(e));
-    for (uint32_t n = 0; n < op->n_touches; n++)
-        if (!op->touch[n].write || !whole)
-            ws_jit_give(e, op->touch[n].row);
+    give_touched(e, !whole);
     sync_out(e);
     llvm_value args[] = {e->c, ws_jit_address(e, ws_jit_uop(e))};
     llvm_value r = ws_jit_call(e, (void (*)(void))ws_jit_handler, args, 2);
@@ -107,7 +123,6 @@ static llvm_value call_handler(struct ws_jit_emit *e)
 
 void ws_jit_call_handler(struct ws_jit_emit *e)
 {
-    const struct ws_jit_op *op = &e->p->ops[e->k];
     llvm_block on = ws_jit_block(e), off = ws_jit_block(e);
     L.BuildCondBr(e->b, call_handler(e), on, off);
     ws_jit_begin(e, off);
@@ -117,9 +132,7 @@ void ws_jit_call_handler(struct ws_jit_emit *e)
     }
     L.BuildBr(e->b, e->next[e->v]);
     ws_jit_begin(e, on);
-    for (uint32_t n = 0; n < op->n_touches; n++)
-        if (op->touch[n].write)
-            ws_jit_fetch(e, op->touch[n].row);
+    fetch_written(e);
     if (!ws_jit_waits(e->p, e->k))
         return;
     /* some of the lanes may have to wait */
@@ -324,18 +337,6 @@ static void emit_exit(struct ws_jit_emit *e)
     to_masked(e, e->p->live[u->fall - e->p->img->segs], at(e, WS_JIT_MASKED, next));
 }
 
-/* Rows that the micro-op reads, to memory, or those that it writes, from there. */
-static void exchange(struct ws_jit_emit *e, bool written)
-{
-    const struct ws_jit_op *op = &e->p->ops[e->k];
-    for (uint32_t n = 0; n < op->n_touches; n++) {
-        if (op->touch[n].write == written && written)
-            ws_jit_fetch(e, op->touch[n].row);
-        else if (op->touch[n].write == written)
-            ws_jit_give(e, op->touch[n].row);
-    }
-}
-
 /* Lanes are in splits of their own now. */
 static void scatter(struct ws_jit_emit *e)
 {
@@ -349,9 +350,9 @@ static void emit_call(struct ws_jit_emit *e)
     const struct ws_uop *u = ws_jit_uop(e);
     llvm_value args[] = {e->c, ws_jit_address(e, u)};
     llvm_block off = ws_jit_block(e);
-    exchange(e, false);
+    give_touched(e, false);
     llvm_value r = ws_jit_call(e, (void (*)(void))ws_jit_call_function, args, 2);
-    exchange(e, true);
+    fetch_written(e);
     L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, r, ws_jit_int(e, e->i64, 0), ""),
                   go(e, e->v, u->to), off);
     ws_jit_begin(e, off);
@@ -384,9 +385,9 @@ static void emit_ret(struct ws_jit_emit *e)
     }
     llvm_block off = ws_jit_block(e), on = ws_jit_block(e);
     llvm_value args[] = {e->c, ws_jit_address(e, u), L.BuildZExt(e->b, m, e->i64, "")};
-    exchange(e, false);
+    give_touched(e, false);
     llvm_value r = ws_jit_call(e, (void (*)(void))ws_jit_return, args, 3);
-    exchange(e, true);
+    fetch_written(e);
     L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, r, none, ""), on, off);
     ws_jit_begin(e, off);
     scatter(e);
@@ -399,7 +400,7 @@ static void emit_ret(struct ws_jit_emit *e)
 static void emit_brx(struct ws_jit_emit *e)
 {
     llvm_value args[] = {e->c, ws_jit_address(e, ws_jit_uop(e))};
-    exchange(e, false);
+    give_touched(e, false);
     ws_jit_call(e, (void (*)(void))ws_jit_handler, args, 2);
     scatter(e);
 }
