@@ -148,7 +148,7 @@ double ws_sbeet_free_again(const struct ws_sbeet *p, int x, int m_opt);
 /* Whether the job cannot be moved to @gpu. */
 static inline bool ws_sbeet_barred(const struct ws_sbeet *p, int gpu)
 {
-    return p->job && isinf(ws_policy_move(p->job, gpu).ms);
+    return p->job && !ws_policy_can_run(p->job, gpu);
 }
 /* The configuration with the times that follow from it. The task's cost on @gpu must be known. */
 struct ws_sbeet_config ws_sbeet_configure(const struct ws_sbeet *p, int task, double deadline,
