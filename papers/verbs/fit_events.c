@@ -33,7 +33,7 @@ struct events_verb {
 
 /* ---- in ---- */
 
-static int report(struct events_verb *x, struct ws_diags *d, int r)
+static void put_errors(const struct ws_diags *d)
 {
     enum { SHOWN = 20 };
     size_t n = ws_diags_count(d);
@@ -41,6 +41,11 @@ static int report(struct events_verb *x, struct ws_diags *d, int r)
         ws_cli_error("%s:%u: %s", d->v[i].file, d->v[i].line, d->v[i].text);
     if (n > SHOWN)
         ws_cli_error("%s: %zu more errors", d->v[0].file, n - SHOWN);
+}
+
+static int report(struct events_verb *x, struct ws_diags *d, int r)
+{
+    put_errors(d);
     ws_diags_deinit(d);
     x->failed = x->failed || r == -EINVAL;
     return r == -EINVAL ? 0 : r;
@@ -117,8 +122,7 @@ static char *gpu_of_files(const struct events_verb *x, char **files, const char 
         struct ws_diags d = WS_DIAGS_NULL;
         int column = f && !ws_csv_open(&t, f, *files, &d) ? ws_csv_column(&t, names) : -1, r = 0;
         if (!want) /* with a name, the file is read once more */
-            for (size_t i = 0; i < d.n; i++)
-                ws_cli_error("%s:%u: %s", d.v[i].file, d.v[i].line, d.v[i].text);
+            put_errors(&d);
         ws_diags_deinit(&d);
         const char *last = NULL;
         while (column >= 0 && !found && (r = ws_csv_next(&t, NULL)) >= 0 && r != WS_CSV_END) {
