@@ -193,8 +193,15 @@ static int simulate(const struct day *d, const char *policy, struct day_outcome 
 
 static int run_day(const struct ws_experiment_run *x, const char *way, struct day_outcome *ret)
 {
-    FILE *f = ws_slurm_script("edl.sh", "day %d %s %d %g '%s'", SCALE, way, NODES, BREAK_EVEN_S,
-                              x->folder);
+    /* The script works in another folder, and the name may hold any characters. */
+    char *folder = realpath(x->folder, NULL);
+    FILE *f = NULL;
+    if (!folder || setenv("WATTSHARE_FOLDER", folder, 1))
+        fprintf(stderr, "wattshare: %s: %s\n", x->folder, strerror(errno));
+    else
+        f = ws_slurm_script("edl.sh", "day %d %s %d %g \"$WATTSHARE_FOLDER\"", SCALE, way, NODES,
+                            BREAK_EVEN_S);
+    free(folder);
     if (!f)
         return -EIO;
     int n = fscanf(f, "%lf %lf %d %d %d", &ret->j, &ret->idle_j, &ret->turn_ons, &ret->pairs,
