@@ -105,6 +105,14 @@ static void submitting(struct suite *s)
     suite_wait(&runs);
 }
 
+/* Waits until the driver's function @name was called @n times. */
+static void called(const char *name, uint64_t n, const char *wrong_text)
+{
+    for (int ms = 0; ms < 20000 && mock.calls(name) < n; ms++)
+        usleep(1000);
+    mocked_check(mock.calls(name) == n, wrong_text);
+}
+
 /* A module's variables have their initial values when an instance of it is there. */
 static void variables(struct suite *s)
 {
@@ -116,7 +124,8 @@ static void variables(struct suite *s)
     struct ws_ptx_module *ptx = NULL;
     struct ws_dmodule *m = NULL;
     struct ws_dinstance *i = NULL;
-    uint64_t va = suite_alloc(s, 0, 80000);
+    uint64_t va = suite_alloc(s, 0, 80000), loads = mock.calls("cuModuleLoadDataEx"),
+             unloads = mock.calls("cuModuleUnload");
     uint32_t got[3] = {0};
     mocked_check(!ws_ptx_parse(&ptx, text, strlen(text), "v.ptx", NULL) &&
                      !ws_device_module_load(s->device, ptx, &m, NULL),
@@ -133,6 +142,8 @@ static void variables(struct suite *s)
     ws_device_instance_free(s->device, i);
     ws_device_module_unload(s->device, m);
     ws_ptx_module_free(ptx);
+    called("cuModuleUnload", unloads + mock.calls("cuModuleLoadDataEx") - loads,
+           "what was loaded is not unloaded");
 }
 
 /* A module that is loaded before a kernel begins is compiled for its client at once, so the first
@@ -154,10 +165,7 @@ static void loading(struct suite *s)
                      !ws_device_instance_new(s->device, m, s->space[0], &va, &i),
                  "the module is not loaded");
     /* Once to learn what its kernels need, and once for this client's addresses. */
-    for (int ms = 0; ms < 20000 && mock.calls("cuModuleLoadDataEx") < before + 2; ms++)
-        usleep(1000);
-    mocked_check(mock.calls("cuModuleLoadDataEx") == before + 2,
-                 "a module is not compiled before its first launch");
+    called("cuModuleLoadDataEx", before + 2, "a module is not compiled before its first launch");
     mock.hold(true);
     suite_submit(s, &runs);
     begin(may_wait, WS_ARRAY_SIZE(may_wait));
@@ -256,7 +264,7 @@ static void stopping_beside_copies(struct suite *s)
     mock.hold(true); /* so that it has not ended when it is asked to stop */
     suite_submit(s, &runs);
     mocked_check(suite_preempt(s, &runs) == 0, "a launch cannot be stopped");
-    usleep(20000); /* this has reached the GPU */
+    usleep(200000); /* this has reached the GPU */
     clock_gettime(CLOCK_MONOTONIC, &from);
     mock.hold(false);
     suite_wait(&runs);
