@@ -196,7 +196,7 @@ cluster_planner() {
     "$build/slurm/planner/wattshare-planner" --config "$cluster/etc/planner.conf" --socket "$cluster/planner" \
         >>"$cluster/log/planner.log" 2>&1 &
     echo $! >"$cluster/run/planner.pid"
-    cluster_wait 100 "the planner" test -S "$cluster/planner"
+    cluster_wait 300 "the planner" test -S "$cluster/planner"
 }
 
 # cluster_slurmctld: where there are plans, with the script that asks for them
@@ -234,7 +234,7 @@ cluster_start() {
     fi
     cluster_slurmctld
     for i in $(seq "$n_nodes"); do cluster_slurmd "n$i"; done
-    cluster_wait 100 "nodes" sh -c "[ \$(sinfo -h -N -o %T | grep -c idle) = $n_nodes ]"
+    cluster_wait 600 "nodes" sh -c "[ \$(sinfo -h -N -o %T | grep -c idle) = $n_nodes ]"
     [ -z "${cluster_planner_conf:-}" ] || cluster_planner
 }
 
@@ -274,7 +274,7 @@ cluster_end() { # cluster_end PID-FILE…: ends these, and waits for it
 cluster_stop() {
     [ -n "${cluster:-}" ] || return 0
     scancel --partition=main 2>/dev/null || true
-    cluster_wait 100 "jobs to end" sh -c '[ -z "$(squeue -h)" ]' || true
+    cluster_wait 300 "jobs to end" sh -c '[ -z "$(squeue -h)" ]' || true
     cluster_end "$cluster/run/planner.pid"
     cluster_end "$cluster"/run/slurmctld.pid # first: it could switch nodes on
     cluster_end "$cluster"/run/power-*.pid

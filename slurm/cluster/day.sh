@@ -49,7 +49,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 ! plan late 600 60 true || { echo "cluster: a job of 600 s that must end in 60 s has a plan" >&2; exit 1; }
 cluster_wait 900 "the jobs" sh -c '[ -z "$(squeue -h)" ]'
-cluster_wait 100 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) = 32 ]"
+cluster_wait 300 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) = 32 ]"
 show
 echo
 scontrol show job -d | awk -v RS='' 'BEGIN { printf "%-5s %-14s %-10s %-8s %s\n", "JOB", "NAME", "STATE", "GRES", "NODE: USED" } {

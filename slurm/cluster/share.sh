@@ -40,7 +40,7 @@ for i in $(seq "$jobs"); do
 done
 cluster_wait 3000 "the jobs" sh -c '[ -z "$(squeue -h)" ]'
 after=$(look)
-cluster_wait 100 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge $jobs ]"
+cluster_wait 300 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge $jobs ]"
 bad=$(scontrol show job | grep -c "JobState=" || true)
 bad=$((bad - $(scontrol show job | grep -c "JobState=COMPLETED" || true)))
 [ "$bad" = 0 ] || { tail -n 5 "$cluster"/out-* >&2; echo "slurm-share: $bad jobs failed" >&2; exit 1; }

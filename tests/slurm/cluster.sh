@@ -58,7 +58,7 @@ $program && srun --wattshare $program
 EOF
 as_user sbatch -D / -o /dev/null --gres=shard:4 --wattshare "$cluster/job.sh" >"$tmp/out"
 job=$(sed -n 's/^Submitted batch job //p' "$tmp/out")
-cluster_wait 150 "a batch job" grep -q "^job $job, " "$cluster/ledger"
+cluster_wait 300 "a batch job" grep -q "^job $job, " "$cluster/ledger"
 scontrol show job "$job" >"$tmp/job"
 grep -q 'AdminComment=n[12]: [0-9.]* J (.* 2 kernels, 2 programs' "$tmp/job" || { cat "$tmp/job"; fail "no joules in job $job"; }
 ok "AdminComment"
@@ -73,21 +73,21 @@ long() {
     before=$(grep -c "client: hello" "$cluster/log/wattshared-$1.log" || true)
     as_user sbatch -w "$1" -D / -o /dev/null --gres=shard:4 --wattshare "$cluster/long.sh" >"$tmp/out"
     job=$(sed -n 's/^Submitted batch job //p' "$tmp/out")
-    cluster_wait 100 "a client on $1" sh -c "[ \$(grep -c 'client: hello' $cluster/log/wattshared-$1.log) -gt $before ]"
+    cluster_wait 300 "a client on $1" sh -c "[ \$(grep -c 'client: hello' $cluster/log/wattshared-$1.log) -gt $before ]"
 }
 long n1
 scancel "$job"
-cluster_wait 100 "the account of a cancelled job" grep -q "^job $job, n1: " "$cluster/ledger"
+cluster_wait 300 "the account of a cancelled job" grep -q "^job $job, n1: " "$cluster/ledger"
 nobody_is_left n1 || fail "a client is left of a cancelled job"
 ok "scancel"
 long n2
 stepd=$(sed -n 's/.*step: begun step='"$job"'\.batch .* pid=\([0-9]*\) .*/\1/p' "$cluster/log/wattshared-n2.log")
 kill -9 "$stepd"
-cluster_wait 100 "the step's end" grep -q "step: ended step=$job" "$cluster/log/wattshared-n2.log"
+cluster_wait 300 "the step's end" grep -q "step: ended step=$job" "$cluster/log/wattshared-n2.log"
 pkill -9 -f "^/bin/sh $cluster/|$cluster/spool/n2/job" || true
-cluster_wait 100 "the step's clients to go" nobody_is_left n2
+cluster_wait 300 "the step's clients to go" nobody_is_left n2
 ok "kill -9 of slurmstepd"
 scancel "$job"
-cluster_wait 150 "the account of a killed job" grep -q "^job $job, n2: " "$cluster/ledger"
+cluster_wait 300 "the account of a killed job" grep -q "^job $job, n2: " "$cluster/ledger"
 
 sums_agree n1 n2

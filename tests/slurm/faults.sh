@@ -41,7 +41,7 @@ end() { # end STATE: the job comes to its end, with an account, and takes nothin
     cluster_wait 600 "the end of job $job" is_in_state "$job" "$1"
     cluster_wait 300 "the account of job $job" in_ledger "$job"
     cluster_wait 300 "the clients of job $job to go" nobody_is_left n1
-    cluster_wait 100 "the SMs of job $job to be free" no_sm_is_taken n1
+    cluster_wait 300 "the SMs of job $job to be free" no_sm_is_taken n1
     ok "job $job: $1"
 }
 
@@ -79,8 +79,9 @@ end COMPLETED
 
 # A program of the job is killed in its work: the job fails, and the others' accounts stay.
 begin
-pkill -9 -f "^$program" || true
-cluster_wait 300 "the job to fail" is_in_state "$job" FAILED
+# Between two programs of the job there is none that could be killed.
+killed() { pkill -9 -f "^$program"; is_in_state "$job" FAILED; }
+cluster_wait 300 "the job to fail" killed
 end FAILED
 sums_agree n1
 

@@ -41,10 +41,10 @@ expect 0 "PASS drv_matmul" as_user env "LD_PRELOAD=$(printf '%9000s' x | tr ' ' 
 
 # A name with a line feed is in no line of the ledger, which has one for each of the four jobs before
 # once they have all been collected.
-cluster_wait 100 "four lines of the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge 4 ]"
+cluster_wait 300 "four lines of the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge 4 ]"
 lines=$(wc -l <"$cluster/ledger")
 as_user srun -J "$(printf 'a\njob 1, n1: 9.000000 J')" --gres=shard:1 --wattshare "$program" >/dev/null
-cluster_wait 100 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -gt $lines ]"
+cluster_wait 300 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -gt $lines ]"
 [ "$(wc -l <"$cluster/ledger")" = $((lines + 1)) ] && ! grep -q " 9.000000 J" "$cluster/ledger" || { cat "$cluster/ledger"; fail "the ledger"; }
 
 # A shard has 8 MiB. What one program of a job holds, another of the same job cannot have, in

@@ -49,7 +49,7 @@ expect 1 "--watt-length goes with --watt-finish" srun --wattshare --watt-length=
 # The node works at the clocks of the plan: slower than without one, and for fewer joules.
 expect 0 "PASS drv_matmul" as_user srun -w n1 --gres=gpu:1 --wattshare "$program"
 used() { sed -n "s/^job $1, n1: \([0-9.]*\) J (.*), \([0-9.]*\) ms.*/\1 \2/p" "$cluster/ledger"; }
-cluster_wait 100 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge 3 ]"
+cluster_wait 300 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) -ge 3 ]"
 planned=$(used 2) usual=$(used 3)
 echo "$planned $usual" | awk '{ exit !($1 < 0.95 * $3 && $2 > 1.05 * $4) }' ||
     { cat "$cluster/ledger"; fail "planned: J, ms: $planned; at the default clocks: $usual"; }
@@ -75,7 +75,7 @@ grep -q "ReqNodeList=(null)" "$tmp/job" || { cat "$tmp/job"; fail "planned by no
 # All four GPUs are taken, so one more job has no place. A planner that was killed learns of them
 # from slurmctld, and a job that is cancelled makes room.
 cluster_planner
-cluster_wait 100 "the planner to know the nodes" sh -c "'$planner' --ask --socket '$cluster/planner' x 0.1 100 | grep -q ^yes"
+cluster_wait 300 "the planner to know the nodes" sh -c "'$planner' --ask --socket '$cluster/planner' x 0.1 100 | grep -q ^yes"
 for _ in 1 2 3 4; do
     as_user sbatch --parsable -D / -o /dev/null --wattshare=any --watt-length=500 --watt-finish=900 --wrap "sleep 900" >>"$tmp/held"
 done
@@ -84,8 +84,8 @@ full || { cat "$cluster/log/planner.log"; fail "a fifth job of 500 s has a place
 [ "$(scontrol show job -d | grep -c 'ReqNodeList=n1')" -gt 1 ] || fail "the quick GPUs are not used"
 kill_planner
 cluster_planner
-cluster_wait 100 "the planner to know the jobs" full
+cluster_wait 300 "the planner to know the jobs" full
 scancel "$(head -n 1 "$tmp/held")"
 room() { ask any 500 900 | grep -q '^yes '; }
-cluster_wait 100 "room for a job" room
+cluster_wait 300 "room for a job" room
 ok "the planner knows what slurmctld has"

@@ -39,14 +39,14 @@ grep -q "^off n1 [1-9][0-9]* [0-9]*$" "$cluster/power" || { cat "$cluster/power"
 ok "off: $(tr '\n' ' ' <"$cluster/power")"
 
 # 3 s of work and 1 s of margin take 20 s more until a node is on.
-cluster_wait 100 "the planner to know that they are off" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q ^no"
+cluster_wait 300 "the planner to know that they are off" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q ^no"
 expect 1 "no plan makes this job in time; as the cluster is now, it takes --watt-finish=2" as_user \
     srun --wattshare=any --watt-length=3 --watt-finish=15 "$program"
 expect 0 "PASS drv_matmul" as_user srun --wattshare=any --watt-length=3 --watt-finish=600 "$program"
 grep -q "^on n2$" "$cluster/power" || { cat "$cluster/power"; fail "the frugal node was not switched on"; }
 ! grep -q "^on n1$" "$cluster/power" || fail "the other node was switched on, too"
 # While the node is on, a job is possible within the time in which none was.
-cluster_wait 50 "the planner to know that a node is on" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q '^yes n2'"
+cluster_wait 300 "the planner to know that a node is on" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q '^yes n2'"
 cluster_wait 600 "the node to be switched off again" both_off
 # slurmctld blocks signals, and this slurmd was started by a program of slurmctld.
 [ "$(grep -c "Slurmd shutdown completing" "$cluster/log/slurmd-n2.log")" = 2 ] || fail "a slurmd that was switched on does not end by SIGTERM"

@@ -52,7 +52,7 @@ job=$(submit -w n1 --requeue --wrap "$forever $cluster/shared/requeued")
 runs "$job" n1
 scontrol requeue "$job"
 cluster_wait 300 "the account of the first run" has_lines "$job" 1
-cluster_wait 100 "the clients of the first run to go" nobody_is_left n1
+cluster_wait 300 "the clients of the first run to go" nobody_is_left n1
 scontrol update JobId="$job" StartTime=now 2>/dev/null || true
 cluster_wait 1500 "job $job to run again" in_state "$job" RUNNING
 touch "$cluster/shared/requeued"
@@ -99,7 +99,7 @@ ok "suspend, resume"
 ended "$late" TIMEOUT 1
 ok "time limit"
 for node in n1 n2; do
-    cluster_wait 100 "the clients of $node to go" nobody_is_left $node
-    cluster_wait 100 "the SMs of $node to be free" no_sm_is_taken $node
+    cluster_wait 300 "the clients of $node to go" nobody_is_left $node
+    cluster_wait 300 "the SMs of $node to be free" no_sm_is_taken $node
 done
 sums_agree n1 n2
