@@ -16,6 +16,7 @@
 struct ws_device;
 
 /* ---- address spaces ---- */
+struct ws_payer;
 struct ws_space;
 enum { WS_MAP_READONLY = 1u << 0 }; /* kernels must not write */
 #define WS_ACCESS_ALL UINT32_MAX
@@ -104,6 +105,10 @@ void ws_space_set_stack_bytes(struct ws_space *s, uint64_t bytes);
 /* How far before and behind a mapping kernels of software GPUs may read, and find zeros. Spaces
  * begin with 0. Any thread. */
 void ws_space_set_margin(struct ws_space *s, uint64_t bytes);
+
+/* For whom a device works beside the space's operations: it compiles their kernels. Called at most
+ * once, before the first launch. The space takes a reference. Spaces begin with nobody. */
+void ws_space_set_payer(struct ws_space *s, struct ws_payer *p);
 
 /* Bytes that malloc() in device code may give out (cudaLimitMallocHeapSize). Kernels that call
  * malloc() or free() find the heap mapped, in memory of the device that first ran one. Once it is,

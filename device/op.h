@@ -169,6 +169,7 @@ static inline struct ws_kernel_info ws_kernel_info_of(const struct ws_ptx_module
                                    .sm = m->sm};
 }
 struct ws_dmodule_info {
+    uint64_t later_bytes; /* of memory of this process that the device may take for it later */
     bool own_vars; /* each instance has its variables where it wants: ws_device_instance_vars() */
     uint32_t n_kernels;
     const struct ws_kernel_info *kernels;

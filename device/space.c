@@ -28,6 +28,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/payer.h"
 #include "device/heap.h"
 #include "device/space_table.h"
 
@@ -82,6 +83,7 @@ struct ws_space {
     _Atomic uint32_t heap_use;    /* launches that use it, or: */
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
+    struct ws_payer *payer;    /* reference; NULL: nobody */
     struct ws_space **members; /* of a joint space, distinct; else NULL */
     uint32_t n_members;
 };
@@ -158,6 +160,7 @@ struct ws_space *ws_space_free(struct ws_space *s)
     pthread_mutex_destroy(&s->heap_lock);
     ws_heap_free(s->heap);
     free(s->members);
+    ws_payer_unref(s->payer);
     free(s);
     return NULL;
 }
@@ -737,6 +740,16 @@ void ws_space_set_margin(struct ws_space *s, uint64_t bytes)
 uint64_t ws_space_margin(const struct ws_space *s)
 {
     return LOAD(s->margin);
+}
+
+void ws_space_set_payer(struct ws_space *s, struct ws_payer *p)
+{
+    s->payer = ws_payer_ref(p);
+}
+
+struct ws_payer *ws_space_payer(const struct ws_space *s)
+{
+    return s->payer;
 }
 
 /* ---- the heap of device code ---- */

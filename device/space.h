@@ -59,6 +59,8 @@ void ws_space_print(const struct ws_space *s, enum ws_output to, const char *tex
 uint64_t ws_space_print_bytes(const struct ws_space *s);
 uint64_t ws_space_stack_bytes(const struct ws_space *s); /* 0: it was never set */
 
+/* The reference is borrowed; NULL: nobody. Any thread. */
+struct ws_payer *ws_space_payer(const struct ws_space *s);
 uint64_t ws_space_margin(const struct ws_space *s); /* what ws_space_set_margin() set. Any thread */
 
 /* Where an address lies that is in no mapping. */

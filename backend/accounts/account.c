@@ -24,6 +24,7 @@
 #include "backend/accounts/recent.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "device/payer.h"
 #include "base/table.h"
 
 enum { STRANGERS_PART = 4, NAME_BYTES = 64 };
@@ -78,6 +79,7 @@ struct ws_account {
     uint32_t n_refs;
     uint64_t used[_WS_RESOURCE_N], n_refused[_WS_RESOURCE_N], time_ns[_WS_ACCOUNT_TIME_N];
     struct ws_recent recent[_WS_ACCOUNT_TIME_N];
+    struct ws_payer *payer; /* NULL: not asked for yet */
     char name[NAME_BYTES];
     UT_hash_handle hh;
 };
@@ -215,6 +217,7 @@ struct ws_account *ws_account_unref(struct ws_account *a)
     for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
         ws_account_release(a, r, a->used[r]); /* a mistake of ours must not last */
     HASH_DEL(s->by_key, a);
+    ws_payer_unref(a->payer);
     free(a);
     if (s->freed && !s->by_key)
         free(s);
@@ -343,7 +346,15 @@ uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t
 
 uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t)
 {
-    return a->time_ns[t];
+    bool paid = t == WS_ACCOUNT_COMPILE && a->payer;
+    return a->time_ns[t] + (paid ? atomic_load(&a->payer->work_ns) : 0);
+}
+
+struct ws_payer *ws_account_payer(struct ws_account *a)
+{
+    if (!a->payer)
+        a->payer = ws_payer_new();
+    return a->payer;
 }
 
 const char *ws_account_name(const struct ws_account *a)

@@ -27,6 +27,7 @@
 #include "base/macros.h"
 
 struct ws_account;
+struct ws_payer;
 struct ws_accounts;
 
 enum ws_resource {
@@ -47,7 +48,7 @@ enum ws_resource {
 /* Time is not held and not refused: it is counted, so that queues can be fair by it. */
 enum ws_account_time {
     WS_ACCOUNT_LOOP,    /* the daemon's loop handled messages of the user */
-    WS_ACCOUNT_COMPILE, /* loaders worked for the user, on one core */
+    WS_ACCOUNT_COMPILE, /* loaders and compilers worked for the user, on one core */
     _WS_ACCOUNT_TIME_N
 };
 enum { WS_ACCOUNT_NO_UID = UINT32_MAX }; /* of a client whose user nobody told */
@@ -113,6 +114,9 @@ uint64_t ws_account_n_refused(const struct ws_account *a, enum ws_resource r);
 void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns,
                          uint64_t now_ns);
 uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t);
+/* For threads that compile for the user without an account at hand: what they add to it is time of
+ * WS_ACCOUNT_COMPILE. The reference is borrowed. NULL: no memory. */
+struct ws_payer *ws_account_payer(struct ws_account *a);
 /* The same of late (accounts/recent.h). */
 uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t, uint64_t now_ns);
 /* "user 1000", "address 192.0.2.7": for messages. */

@@ -281,7 +281,7 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
     }
     uint64_t now_held = ws_budget_held();
     e->bytes = (now_held > held ? now_held - held : 0) + e->packed.n + e->variables.n_bytes +
-               e->variables.n * sizeof(*e->variables.at);
+               e->variables.n * sizeof(*e->variables.at) + e->info->later_bytes;
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;

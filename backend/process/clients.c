@@ -153,6 +153,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
         ok = !ws_context_init(&c->contexts[c->n_contexts], c, &s->gpus[order[c->n_contexts]],
                               c->n_contexts);
     if (ok) {
+        ws_space_set_payer(c->memory.space, ws_account_payer(account));
         ws_space_set_print(c->memory.space, ws_output_add, &c->output);
         ws_space_set_margin(c->memory.space,
                             s->config->strict_bounds || s->config->check ? 0 : WS_VA_GAP_BYTES / 2);

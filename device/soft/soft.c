@@ -336,6 +336,7 @@ static int soft_module_load(struct ws_device *dev, const struct ws_ptx_module *p
         return r;
     }
     m->info.kernels = ws_code_kernels(m->code, &m->info.n_kernels);
+    m->info.later_bytes = ws_code_later_bytes(m->code);
     m->info.n_vars = ptx->n_vars;
     m->info.vars = ptx->vars;
     m->kernels = ws_alloc_array(WS_MAX(m->info.n_kernels, 1), sizeof(m->kernels[0]));

@@ -115,6 +115,39 @@ static const char *jumps(const struct target *t, unsigned copy)
     return load_again_and_again(t, copy, make_jumps);
 }
 
+/* Kernels that run for long, and of which a compiler makes very much: each access may be one of
+ * many kinds. */
+static void make_costly(struct text *x, unsigned seed)
+{
+    say(x,
+        HEAD ".global .align 8 .b8 g[4096];\n.visible .entry k()\n{\n.reg .pred %%p;\n"
+             ".reg .u32 %%r<200>;\n.reg .u64 %%x<3>;\nmov.u64 %%x1, g;\nmov.u32 %%r1, %%tid.x;\n"
+             "mul.wide.u32 %%x2, %%r1, 4;\nadd.u64 %%x1, %%x1, %%x2;\nmov.u32 %%r0, 0;\nL:\n",
+        seed);
+    for (unsigned i = 0; i < 500; i++)
+        say(x, "ld.global.u32 %%r%u, [%%x1+%u];\nst.global.u32 [%%x1+%u], %%r%u;\n", 2 + i % 190,
+            4 * i, 4 * i + 4, 2 + (i + 7) % 190);
+    say(x, "add.u32 %%r0, %%r0, 1;\nsetp.lt.u32 %%p, %%r0, 1000;\n@%%p bra L;\nret;\n}\n");
+}
+
+static const char *compiling(const struct target *t, unsigned copy)
+{
+    Ws__Launch l = raw_launch(1, 0);
+    struct raw r;
+    l.grid_x = 1000;
+    l.block_x = 64;
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
+        struct text x = {0};
+        make_costly(&x, copy * 1000 + i);
+        if (!raw_load(&r, 1, x.p, x.n))
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        raw_send(&r);
+        attack_sleep_ms(1000);
+        free(x.p);
+    }
+    return NULL;
+}
+
 /* ---- very large images ---- */
 
 enum { GIB = 1 << 30, PIECE = 1 << 20 };
@@ -218,6 +251,9 @@ const struct attack attacks_code[] = {
     {"8", "many-kernels", "modules of 10,000 kernels, 170 KB", many, .copies = 2, .max_mib = 1024,
      .with_attackers = true},
     {"8", "jumps", "a kernel of 6,000 jumps to anywhere", jumps, .copies = 2, .max_mib = 1024,
+     .with_attackers = true},
+    {"8", "compiling", "kernels that take minutes to compile, compile = tiers", compiling,
+     .copies = 2, .ms = 3000, .max_call_ms = 1000, .conf = "compile = tiers\n",
      .with_attackers = true},
     {"+", "gibibyte", "PTX text of 1 GiB", gibibyte, .ms = 5000, .max_mib = 2560,
      .with_attackers = true},

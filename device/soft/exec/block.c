@@ -153,7 +153,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         return ws_raise(-ENOMEM);
     b->g = g;
     b->img = img;
-    b->jit = ws_jit_of(g->code, g->kernel, g->block);
+    b->jit = ws_jit_of(g->code, g->kernel, g->block, ws_space_payer(g->space));
     b->n_threads = (uint32_t)threads;
     b->n_warps = (b->n_threads + 31) / 32;
     b->local_bytes = img->local_bytes;
@@ -358,6 +358,7 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
     enum ws_step r = step(b, max_warp_insns, work);
     b->ticks += __builtin_ia32_rdtsc() - start;
     if (r == WS_STEP_DONE)
-        ws_jit_ran(b->jit, b->compiled, b->n_insns, b->ticks);
+        ws_jit_ran(b->jit, ws_space_payer(b->part ? b->part->space : b->g->space), b->compiled,
+                   b->n_insns, b->ticks);
     return r;
 }

@@ -33,6 +33,8 @@ typedef void ws_code_lack(void *arg, const struct ws_ptx_func *entry, const stru
 WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg);
 /* Kernels in the module's order. The array lives as long as the code. */
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
+/* Bytes that the code may grow by once its kernels run: they are compiled (device/soft/jit). */
+uint64_t ws_code_later_bytes(const struct ws_code *c);
 
 /* Makes the code tell of each access to memory (device/soft/inspect), before anything of it runs.
  * Return: 0 or -ENOMEM. */

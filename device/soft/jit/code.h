@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/llvm.h"
+#include "device/soft/jit/pages.h"
 
 /* A row of known shape that is live at an entry. The last one of an entry has the width END; NEVER:
  * the entry is of the masked version only. */
@@ -40,19 +41,22 @@ struct ws_jit_code {
     uint32_t (*run)(struct ws_core_ctx *c,
                     uint32_t entry);    /* NULL: not taken; as ws_jit_next() returns */
     const struct ws_jit_claim **claims; /* by micro-op; NULL: no entry */
-    llvm_context cx;
-    llvm_module module; /* between the two steps of compiling */
+    llvm_context cx;                    /* this and below: until it is compiled */
+    llvm_module module;                 /* between the two steps of compiling */
     llvm_engine engine;
+    struct ws_jit_pages *pages; /* of its code */
     struct ws_arena arena;
     char name[64]; /* of the kernel, as far as there is room */
     uint64_t compile_ns;
+    struct ws_jit_images *images;
     struct ws_jit_code *next; /* of the module */
 
     _Atomic int tier; /* enum ws_jit_tier: what was written before it was set can be read after */
     _Atomic uint64_t cold_ticks;
     struct ws_jit_score score[2]; /* [compiled]; this and below: under the lock of tiers.c */
     struct ws_jit_code *next_queued;
-    bool orphaned; /* its module was unloaded while it was compiled */
+    struct ws_payer *payer; /* who has it compiled: a reference while it is queued; may be NULL */
+    bool orphaned;          /* its module was unloaded while it was compiled */
 };
 
 /* ---- compile.c ---- */
@@ -61,7 +65,16 @@ struct ws_jit_code {
  * nothing but @j. Return: 0: done; 1: the kernel is not taken; -ENOMEM. */
 WS_MUST_CHECK int ws_jit_compile_begin(struct ws_jit_code *j);
 WS_MUST_CHECK int ws_jit_compile_finish(struct ws_jit_code *j);
+/* What it holds. 0: it is not compiled. */
+uint64_t ws_jit_code_bytes(const struct ws_jit_code *j);
+/* Takes away all that was made of it: it is interpreted. */
+void ws_jit_code_drop(struct ws_jit_code *j);
 void ws_jit_code_free(struct ws_jit_code *j);
+
+/* ---- jit.c ---- */
+/* Code was made of one of the module's kernels. What the module may not hold is dropped. Return:
+ * whether the kernel can run compiled. */
+bool ws_jit_keep(struct ws_jit_code *j);
 
 /* ---- tiers.c ---- */
 /* The thread that compiles knows @j no more, or frees it when it has finished with it. Return:

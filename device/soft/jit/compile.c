@@ -9,12 +9,11 @@
 #include "base/error.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
-#include "device/soft/jit/pages.h"
 #include "device/soft/jit/plan.h"
 #include "device/soft/jit/shape.h"
 
 #define L ws_llvm
-enum { LANES = 32 };
+enum { LANES = 32, MAX_INSTRUCTIONS = 20000 };
 
 static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_jit_totals totals;
@@ -27,12 +26,13 @@ struct ws_jit_totals ws_jit_totals(void)
     return t;
 }
 
-static int keep_claims(struct ws_jit_code *j, const struct ws_jit_plan *p)
+static int keep_claims(struct ws_jit_code *j, struct ws_jit_plan *p)
 {
-    uint64_t *live = ws_arena_array(&j->arena, p->n_words + (size_t)1, sizeof(*live));
+    uint64_t *live = ws_arena_array(&p->arena, p->n_words + (size_t)1, sizeof(*live));
+    struct ws_jit_claim *all = ws_arena_array(&p->arena, p->n_rows + (size_t)1, sizeof(*all));
     int64_t(*apart)[LANES] = ws_arena_array(&j->arena, p->n_rows + (size_t)1, sizeof(*apart));
     j->claims = ws_arena_array(&j->arena, p->img->n_uops + (size_t)1, sizeof(*j->claims));
-    if (!live || !apart || !j->claims)
+    if (!live || !all || !apart || !j->claims)
         return ws_raise(-ENOMEM);
     for (uint32_t r = 0; r < p->n_rows; r++)
         memcpy(apart[r], p->rows[r].apart, sizeof(apart[r]));
@@ -43,15 +43,16 @@ static int keep_claims(struct ws_jit_code *j, const struct ws_jit_plan *p)
             j->claims[k] = ws_jit_enters(p, k, WS_JIT_MASKED) ? &never : NULL;
             continue;
         }
-        struct ws_jit_claim *all = ws_arena_array(&j->arena, p->n_rows + (size_t)1, sizeof(*all));
-        if (!all)
-            return ws_raise(-ENOMEM);
         ws_jit_live_at(p, k, live);
         for (uint32_t r = 0; r < p->n_rows; r++)
             if (ws_jit_has(live, r) && !p->rows[r].fill && p->rows[r].shape == WS_SHAPE_KNOWN)
                 all[n++] = (struct ws_jit_claim){p->rows[r].off, p->rows[r].width, apart[r]};
-        all[n].width = WS_JIT_END;
-        j->claims[k] = all;
+        all[n++].width = WS_JIT_END;
+        struct ws_jit_claim *kept = ws_arena_array(&j->arena, n, sizeof(*kept));
+        if (!kept)
+            return ws_raise(-ENOMEM);
+        memcpy(kept, all, n * sizeof(*kept));
+        j->claims[k] = kept;
     }
     return 0;
 }
@@ -92,7 +93,17 @@ static void show(llvm_module module)
     fclose(f);
 }
 
-static int emit(struct ws_jit_code *j, const struct ws_jit_plan *p, const char *isa)
+/* Some of LLVM's passes take time and memory as the square of a function's length. */
+static bool is_long(llvm_value fn)
+{
+    uint32_t n = 0;
+    for (llvm_block b = L.GetFirstBasicBlock(fn); b; b = L.GetNextBasicBlock(b))
+        for (llvm_value v = L.GetFirstInstruction(b); v; v = L.GetNextInstruction(v))
+            n++;
+    return n > MAX_INSTRUCTIONS;
+}
+
+static int emit(struct ws_jit_code *j, struct ws_jit_plan *p, const char *isa)
 {
     struct ws_jit_emit e = {.has_fma = strcmp(isa, "sse2") != 0,
                             .has_mask_registers = strcmp(isa, "avx512") == 0};
@@ -108,6 +119,10 @@ static int emit(struct ws_jit_code *j, const struct ws_jit_plan *p, const char *
     e.f64 = L.DoubleTypeInContext(e.cx);
     int r = ws_jit_emit(&e, p);
     L.DisposeBuilder(e.b);
+    if (r == 0 && is_long(e.fn)) {
+        snprintf(p->why, sizeof(p->why), "too long for LLVM");
+        return 1;
+    }
     if (r == 0)
         set_target(&e, isa);
     return r;
@@ -151,6 +166,20 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
     return r;
 }
 
+/* What LLVM knows of a kernel takes ten times the memory of the kernel's code. */
+static void end_llvm(struct ws_jit_code *j)
+{
+    if (j->engine)
+        L.DisposeExecutionEngine(j->engine);
+    if (j->module)
+        L.DisposeModule(j->module);
+    if (j->cx)
+        L.ContextDispose(j->cx);
+    j->engine = NULL;
+    j->module = NULL;
+    j->cx = NULL;
+}
+
 int ws_jit_compile_finish(struct ws_jit_code *j)
 {
     struct llvm_mcjit_options o;
@@ -160,14 +189,15 @@ int ws_jit_compile_finish(struct ws_jit_code *j)
     L.InitializeMCJITCompilerOptions(&o, sizeof(o));
     o.opt_level = 2;
     o.code_model = LLVM_CODE_MODEL_JIT;
-    struct ws_jit_pages *pages = ws_jit_pages_new(&o.memory_manager);
-    if (!pages) {
+    j->pages = ws_jit_pages_new(&o.memory_manager);
+    if (!j->pages) {
         say(j, "no memory");
         return ws_raise(-ENOMEM);
     }
     j->module = NULL; /* it is the engine's, or gone with it */
     if (L.CreateMCJITCompilerForModule(&j->engine, module, &o, sizeof(o), &text)) {
         L.DisposeMessage(text);
+        j->engine = NULL;
         say(j, "no engine");
         return ws_raise(-ENOMEM);
     }
@@ -179,22 +209,31 @@ int ws_jit_compile_finish(struct ws_jit_code *j)
         L.ConsumeError(err);
     show(module);
     at = L.GetFunctionAddress(j->engine, "run");
-    if (!ws_jit_pages_are_ready(pages))
+    if (!ws_jit_pages_are_ready(j->pages))
         at = 0;
+    end_llvm(j);
     memcpy(&j->run, &at, sizeof(j->run));
     j->compile_ns += cpu_ns() - start;
     say(j, j->run ? NULL : "no memory");
     return j->run ? 0 : ws_raise(-ENOMEM);
 }
 
+uint64_t ws_jit_code_bytes(const struct ws_jit_code *j)
+{
+    return j->run ? ws_jit_pages_bytes(j->pages) + j->arena.total_bytes : 0;
+}
+
+void ws_jit_code_drop(struct ws_jit_code *j)
+{
+    end_llvm(j);
+    j->run = NULL;
+    j->claims = NULL;
+    j->pages = ws_jit_pages_free(j->pages);
+    ws_arena_deinit(&j->arena);
+}
+
 void ws_jit_code_free(struct ws_jit_code *j)
 {
-    if (j->engine)
-        L.DisposeExecutionEngine(j->engine);
-    if (j->module)
-        L.DisposeModule(j->module);
-    if (j->cx)
-        L.ContextDispose(j->cx);
-    ws_arena_deinit(&j->arena);
+    ws_jit_code_drop(j);
     free(j);
 }

@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/payer.h"
 #include "device/soft/exec/reuse.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
 #include "device/soft/jit/plan.h"
+
+/* Memory for the code of a module: about what its kernels take in two shapes each, but not so much
+ * that a library of thousands of kernels, of which a program uses some, takes its user's share. */
+enum { UOP_BYTES = 400, KERNEL_BYTES = 64 << 10, MODULE_BYTES = 64 << 20 };
 
 enum {
     LANES = 32,
@@ -153,6 +158,8 @@ struct ws_jit_images {
     enum ws_device_compile mode;
     pthread_mutex_t lock;
     struct ws_jit_code *first; /* under the lock */
+    uint64_t max_bytes;        /* of code */
+    _Atomic uint64_t bytes;
 };
 
 static _Atomic int default_mode = WS_COMPILE_NEVER;
@@ -172,6 +179,24 @@ static enum ws_device_compile mode_now(void)
     return strcmp(how, "tiers") == 0 ? WS_COMPILE_TIERS : WS_COMPILE_NEVER;
 }
 
+bool ws_jit_keep(struct ws_jit_code *j)
+{
+    uint64_t bytes = ws_jit_code_bytes(j);
+    if (atomic_fetch_add(&j->images->bytes, bytes) + bytes <= j->images->max_bytes)
+        return j->run != NULL;
+    atomic_fetch_sub(&j->images->bytes, bytes);
+    ws_jit_code_drop(j);
+    return false;
+}
+
+static void compile_here(struct ws_jit_code *j, struct ws_payer *payer)
+{
+    bool ok = ws_jit_compile_begin(j) == 0 && ws_jit_compile_finish(j) == 0 && ws_jit_keep(j);
+    atomic_store(&j->tier, ok ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
+    if (payer)
+        atomic_fetch_add(&payer->work_ns, j->compile_ns);
+}
+
 static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_code *code,
                                     const struct ws_exec_image *img, const uint32_t block[3])
 {
@@ -182,16 +207,14 @@ static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_c
     j->img = img;
     memcpy(j->block, block, sizeof(j->block));
     j->full = UINT32_MAX >> (32 - ws_jit_lanes_of(block));
+    j->images = all;
     j->next = all->first;
     all->first = j;
-    if (all->mode == WS_COMPILE_ALWAYS) {
-        bool ok = ws_jit_compile_begin(j) == 0 && ws_jit_compile_finish(j) == 0;
-        atomic_store(&j->tier, ok ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
-    }
     return j;
 }
 
-struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const uint32_t block[3])
+struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const uint32_t block[3],
+                              struct ws_payer *payer)
 {
     struct ws_jit_images *all = code->jit;
     const struct ws_exec_image *img = code->images[kernel];
@@ -204,8 +227,11 @@ struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const
         n++;
         n_shapes += j->img == img;
     }
-    if (!j && n < WS_JIT_MODULE_SHAPES && n_shapes < WS_JIT_KERNEL_SHAPES)
+    bool is_new = !j && n < WS_JIT_MODULE_SHAPES && n_shapes < WS_JIT_KERNEL_SHAPES;
+    if (is_new)
         j = code_new(all, code, img, block);
+    if (is_new && j && all->mode == WS_COMPILE_ALWAYS)
+        compile_here(j, payer);
     pthread_mutex_unlock(&all->lock);
     return j;
 }
@@ -219,6 +245,13 @@ struct ws_jit_images *ws_jit_images_new(void)
         pthread_mutex_init(&all->lock, NULL);
     }
     return all;
+}
+
+uint64_t ws_jit_images_reserve(struct ws_jit_images *all, uint64_t n_uops)
+{
+    if (!all || !ws_llvm_open())
+        return 0;
+    return all->max_bytes = WS_MIN(n_uops * UOP_BYTES + KERNEL_BYTES, (uint64_t)MODULE_BYTES);
 }
 
 struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *all)

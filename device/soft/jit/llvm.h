@@ -90,6 +90,10 @@ typedef void (*llvm_destroy)(void *arg);
     X(llvm_block, AppendBasicBlockInContext, (llvm_context c, llvm_value f, const char *name))     \
     X(void, PositionBuilderAtEnd, (llvm_builder b, llvm_block at))                                 \
     X(llvm_block, GetInsertBlock, (llvm_builder b))                                                \
+    X(llvm_block, GetFirstBasicBlock, (llvm_value f))                                              \
+    X(llvm_block, GetNextBasicBlock, (llvm_block b))                                               \
+    X(llvm_value, GetFirstInstruction, (llvm_block b))                                             \
+    X(llvm_value, GetNextInstruction, (llvm_value v))                                              \
     X(llvm_value, GetBasicBlockTerminator, (llvm_block b))                                         \
     X(llvm_value, ConstInt, (llvm_type t, unsigned long long v, llvm_bool is_signed))              \
     X(llvm_value, ConstVector, (llvm_value * v, unsigned n))                                       \

@@ -103,17 +103,10 @@ static llvm_bool finish(void *pages, char **ret_text)
     return !p->ready;
 }
 
+/* The engine ends. */
 static void destroy(void *pages)
 {
-    struct ws_jit_pages *p = pages;
-    ws_list_for_each_safe (n, &p->sections) {
-        struct jit_section *s = ws_list_entry(n, struct jit_section, node);
-        munmap(s->at, s->bytes);
-        if (s->fd >= 0)
-            close(s->fd);
-        free(s);
-    }
-    free(p);
+    (void)pages;
 }
 
 struct ws_jit_pages *ws_jit_pages_new(void **ret_manager)
@@ -133,4 +126,27 @@ struct ws_jit_pages *ws_jit_pages_new(void **ret_manager)
 bool ws_jit_pages_are_ready(const struct ws_jit_pages *p)
 {
     return p->ready;
+}
+
+uint64_t ws_jit_pages_bytes(const struct ws_jit_pages *p)
+{
+    uint64_t bytes = 0;
+    ws_list_for_each (n, &p->sections)
+        bytes += ws_list_entry(n, struct jit_section, node)->bytes;
+    return bytes;
+}
+
+struct ws_jit_pages *ws_jit_pages_free(struct ws_jit_pages *p)
+{
+    if (!p)
+        return NULL;
+    ws_list_for_each_safe (n, &p->sections) {
+        struct jit_section *s = ws_list_entry(n, struct jit_section, node);
+        munmap(s->at, s->bytes);
+        if (s->fd >= 0)
+            close(s->fd);
+        free(s);
+    }
+    free(p);
+    return NULL;
 }

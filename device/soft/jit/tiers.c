@@ -3,9 +3,10 @@
  *
  * A kernel begins in the interpreter. Once it has taken some time there it is compiled, on a thread
  * of its own which the process has while there is something to compile: a launch never waits for
- * it. Not every kernel gains, so the next blocks run both ways in turn, and the way in which the
- * best of them took less time for each instruction is kept. The best one is compared, and not the
- * mean, because whatever else the machine does only ever makes a block slower. */
+ * it. Users take turns on that thread, with a kernel each. Not every kernel gains, so the next
+ * blocks run both ways in turn, and the way in which the best of them took less time for each
+ * instruction is kept. The best one is compared, and not the mean, because whatever else the
+ * machine does only ever makes a block slower. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,30 +14,60 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "device/payer.h"
 #include "device/soft/jit/code.h"
 
 enum {
     HOT_TICKS = 300 * 1000 * 1000, /* about a tenth of a second: as long as compiling takes */
     TRIED_BLOCKS = 8,              /* in each way, before they are compared */
+    QUEUED = 64,                   /* kernels of one user that wait */
     NICENESS = 5,                  /* of the thread that compiles */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static struct ws_jit_code *queue, **queue_end = &queue; /* this and below: under the lock */
 static struct ws_jit_code *current;                     /* in the second step of compiling */
+static uint64_t n_turns;
+static struct ws_payer nobody = {.n_refs = 1};
 static bool runs;
 
-/* Takes the first of the queue through the first step, which needs its module and so the lock. */
+static void unqueue(struct ws_jit_code **at)
+{
+    struct ws_jit_code *j = *at;
+    *at = j->next_queued;
+    if (!*at)
+        queue_end = at;
+    j->payer->n_queued--;
+}
+
+/* Where the next one stands: of the payers who wait, the first kernel of the one whose turn is the
+ * longest ago. */
+static struct ws_jit_code **next_turn(void)
+{
+    struct ws_jit_code **best = &queue;
+    for (struct ws_jit_code **at = best; *at; at = &(*at)->next_queued)
+        if ((*at)->payer->turn < (*best)->payer->turn)
+            best = at;
+    return best;
+}
+
+static void pay(struct ws_jit_code *j)
+{
+    atomic_fetch_add(&j->payer->work_ns, j->compile_ns);
+    j->payer = ws_payer_unref(j->payer);
+}
+
+/* Takes the next one through the first step, which needs its module and so the lock. */
 static struct ws_jit_code *take(void)
 {
-    struct ws_jit_code *j;
-    while ((j = queue)) {
-        queue = j->next_queued;
-        if (!queue)
-            queue_end = &queue;
+    while (queue) {
+        struct ws_jit_code **at = next_turn(), *j = *at;
+        unqueue(at);
+        j->payer->turn = ++n_turns;
         if (ws_jit_compile_begin(j) == 0)
             return j;
+        pay(j);
+        ws_jit_code_drop(j);
         atomic_store(&j->tier, WS_JIT_INTERPRETED);
     }
     return NULL;
@@ -52,32 +83,35 @@ static void *compiler_main(void *arg)
         pthread_mutex_unlock(&lock);
         int r = ws_jit_compile_finish(j);
         pthread_mutex_lock(&lock);
+        pay(j);
         if (j->orphaned)
             ws_jit_code_free(j);
         else
-            atomic_store_explicit(&j->tier, r ? WS_JIT_INTERPRETED : WS_JIT_TRIED,
+            atomic_store_explicit(&j->tier,
+                                  !r && ws_jit_keep(j) ? WS_JIT_TRIED : WS_JIT_INTERPRETED,
                                   memory_order_release);
     }
     runs = false;
-    pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
-/* The library's own clean-up at the process's end must not come while it compiles. */
-static void wait_at_exit(void)
+/* The library's own clean-up at the process's end must not come while it compiles, and nobody waits
+ * for a kernel that a client chose: then the process ends without any clean-up. */
+static void end_at_once(int status, void *arg)
 {
+    (void)arg;
     pthread_mutex_lock(&lock);
-    queue = NULL;
-    queue_end = &queue;
-    while (runs)
-        pthread_cond_wait(&ended, &lock);
+    if (runs) {
+        fflush(NULL);
+        _exit(status);
+    }
     pthread_mutex_unlock(&lock);
 }
 
 static void at_first(void)
 {
-    (void)atexit(wait_at_exit);
+    (void)on_exit(end_at_once, NULL);
 }
 
 /* Signals are for the process's other threads. Lock held. */
@@ -99,12 +133,15 @@ static bool start_thread(void)
     return ok;
 }
 
-static void enqueue(struct ws_jit_code *j)
+static void enqueue(struct ws_jit_code *j, struct ws_payer *payer)
 {
     pthread_mutex_lock(&lock);
-    if (atomic_load(&j->tier) == WS_JIT_COLD && (runs || start_thread())) {
+    if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
+        (runs || start_thread())) {
         runs = true;
         atomic_store(&j->tier, WS_JIT_QUEUED);
+        payer->n_queued++;
+        j->payer = ws_payer_ref(payer);
         j->next_queued = NULL;
         *queue_end = j;
         queue_end = &j->next_queued;
@@ -140,11 +177,12 @@ bool ws_jit_is_open(const struct ws_jit_code *j)
     return tier == WS_JIT_COLD || tier == WS_JIT_TRIED;
 }
 
-void ws_jit_ran(struct ws_jit_code *j, bool compiled, uint64_t n_insns, uint64_t ticks)
+void ws_jit_ran(struct ws_jit_code *j, struct ws_payer *payer, bool compiled, uint64_t n_insns,
+                uint64_t ticks)
 {
     int tier = atomic_load_explicit(&j->tier, memory_order_relaxed);
     if (tier == WS_JIT_COLD && atomic_fetch_add(&j->cold_ticks, ticks) + ticks >= HOT_TICKS)
-        enqueue(j);
+        enqueue(j, payer ? payer : &nobody);
     else if (tier == WS_JIT_TRIED && n_insns)
         judge(j, compiled, n_insns, ticks);
 }
@@ -156,9 +194,8 @@ bool ws_jit_tiers_leave(struct ws_jit_code *j)
     while (*at && *at != j)
         at = &(*at)->next_queued;
     if (*at) {
-        *at = j->next_queued;
-        if (!*at)
-            queue_end = at;
+        unqueue(at);
+        j->payer = ws_payer_unref(j->payer);
     }
     j->orphaned = j == current;
     pthread_mutex_unlock(&lock);

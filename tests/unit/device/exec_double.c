@@ -65,6 +65,11 @@ const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *
     return &c->kernel;
 }
 
+uint64_t ws_code_later_bytes(const struct ws_code *c)
+{
+    return 0;
+}
+
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
 {
     struct ws_blockrun *b = ws_alloc(sizeof(*b));

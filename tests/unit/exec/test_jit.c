@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "device/payer.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/llvm.h"
@@ -385,7 +386,7 @@ static void tiers_begin(struct fix *f, uint32_t **ret_words, struct ws_jit_code 
     fix_init(f);
     fix_must_load(f, ptx);
     *ret_words = fix_host(f, fix_alloc(f, BYTES));
-    *ret = ws_jit_of(f->code, 0, tier_block);
+    *ret = ws_jit_of(f->code, 0, tier_block, NULL);
     assert_non_null(*ret);
 }
 
@@ -457,6 +458,169 @@ static void test_unloaded_while_it_is_compiled(void **state)
     unsetenv("WS_SOFT_JIT");
 }
 
+/* Kernels of two users, which say of themselves that they have run for long. */
+struct hot {
+    struct fix f;
+    struct ws_payer *payer[2];
+};
+
+static void hot_begin(struct hot *h, const char *ptx)
+{
+    setenv("WS_SOFT_JIT", "tiers", 1);
+    fix_init(&h->f);
+    fix_must_load(&h->f, ptx);
+    for (int k = 0; k < 2; k++)
+        assert_non_null(h->payer[k] = ws_payer_new());
+}
+
+static void hot_end(struct hot *h)
+{
+    fix_deinit(&h->f);
+    for (int k = 0; k < 2; k++)
+        ws_payer_unref(h->payer[k]);
+    unsetenv("WS_SOFT_JIT");
+}
+
+static struct ws_jit_code *hot_kernel(struct hot *h, uint32_t kernel, uint32_t n, int user)
+{
+    struct ws_jit_code *j =
+        ws_jit_of(h->f.code, kernel, (const uint32_t[3]){n, 1, 1}, h->payer[user]);
+    assert_non_null(j);
+    ws_jit_ran(j, h->payer[user], false, 1, UINT64_C(1) << 40);
+    return j;
+}
+
+static void wait_for(struct ws_jit_code *j)
+{
+    while (atomic_load(&j->tier) <= WS_JIT_QUEUED)
+        usleep(1000);
+}
+
+/* A user whose kernels fill the queue keeps nobody waiting for more than one of them, and pays for
+ * them. */
+static void test_users_take_turns(void **state)
+{
+    struct hot h;
+    struct ws_jit_code *many[8], *one;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    hot_begin(&h, HEAD "st.global.u32 [%x2], %r4;\n" TAIL);
+    for (uint32_t n = 0; n < 8; n++)
+        many[n] = hot_kernel(&h, 0, 8 + n, 0);
+    one = hot_kernel(&h, 0, 32, 1);
+    wait_for(one);
+    assert_int_equal(atomic_load(&many[7]->tier), WS_JIT_QUEUED);
+    assert_int_equal(atomic_load(&many[6]->tier), WS_JIT_QUEUED);
+    wait_for(many[7]);
+    assert_true(atomic_load(&h.payer[0]->work_ns) > 4 * atomic_load(&h.payer[1]->work_ns));
+    assert_true(atomic_load(&h.payer[1]->work_ns) > 0);
+    hot_end(&h);
+}
+
+/* A user has so many kernels in the queue; another one gets in. */
+static void test_a_user_s_queue_is_bounded(void **state)
+{
+    enum { KERNELS = 80, ROOM = 8192, QUEUED = 64 };
+    struct hot h;
+    char text[ROOM];
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    int at = snprintf(text, sizeof(text), ".version 8.0\n.target sm_80\n.address_size 64\n");
+    for (int k = 0; k < KERNELS; k++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, ".visible .entry k%d() { ret; }\n", k);
+    hot_begin(&h, text);
+    unsigned n_queued = 0;
+    for (uint32_t k = 0; k < KERNELS - 1; k++)
+        n_queued += atomic_load(&hot_kernel(&h, k, 32, 0)->tier) == WS_JIT_QUEUED;
+    assert_in_range(n_queued, QUEUED / 2, QUEUED + 2);
+    assert_int_equal(atomic_load(&hot_kernel(&h, KERNELS - 1, 32, 1)->tier), WS_JIT_QUEUED);
+    hot_end(&h);
+}
+
+/* What exceeds the memory that was told when the module was loaded is not kept. */
+static void test_memory_of_a_module_is_bounded(void **state)
+{
+    struct hot h;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    hot_begin(&h, HEAD "st.global.u32 [%x2], %r4;\n" TAIL);
+    uint64_t most = ws_code_later_bytes(h.f.code), held = 0;
+    unsigned n_kept = 0;
+    assert_true(most > 0);
+    for (uint32_t n = 1; n <= WS_JIT_KERNEL_SHAPES; n++) {
+        struct ws_jit_code *j = hot_kernel(&h, 0, 32 * n, 0);
+        wait_for(j);
+        held += ws_jit_code_bytes(j);
+        if (atomic_load(&j->tier) != WS_JIT_TRIED)
+            break;
+        n_kept++;
+    }
+    assert_in_range(n_kept, 1, WS_JIT_KERNEL_SHAPES - 1);
+    assert_in_range(held, 1, most);
+    hot_end(&h);
+}
+
+/* LLVM may take the square of a function's length, and cannot be stopped. */
+static void test_long_kernels_are_not_taken(void **state)
+{
+    enum { ROOM = 32768, ACCESSES = 300 };
+    static char text[ROOM];
+    struct hot h;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    int at = snprintf(text, sizeof(text), "%s", HEAD);
+    for (int k = 0; k < ACCESSES; k++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at,
+                       "ld.global.u32 %%r5, [%%x2]; st.global.u32 [%%x2], %%r5;\n");
+    snprintf(text + at, sizeof(text) - (size_t)at, "%s", TAIL);
+    hot_begin(&h, text);
+    struct ws_jit_code *j = hot_kernel(&h, 0, 64, 0);
+    wait_for(j);
+    assert_int_equal(atomic_load(&j->tier), WS_JIT_INTERPRETED);
+    assert_in_range(j->compile_ns, 0, 1000000000);
+    hot_end(&h);
+}
+
+static int told_fd; /* whoever ends with all that an end has to do writes here */
+
+static void tell(void)
+{
+    if (write(told_fd, "", 1) != 1)
+        abort();
+}
+
+/* The process does not wait for a kernel that is being compiled, and ends with its own status. */
+static void test_the_process_ends_while_it_compiles(void **state)
+{
+    struct hot h;
+    int status, pipes[2];
+    char byte;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    assert_int_equal(pipe(pipes), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        hot_begin(&h, HEAD "st.global.u32 [%x2], %r4;\n" TAIL);
+        told_fd = pipes[1];
+        atexit(tell); /* before the first kernel, so that it would be called last */
+        for (uint32_t n = 1; n <= WS_JIT_KERNEL_SHAPES; n++)
+            hot_kernel(&h, 0, 32 * n, 0);
+        exit(7);
+    }
+    close(pipes[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(read(pipes[0], &byte, 1), 0);
+    close(pipes[0]);
+}
+
 /* Nobody makes launches slow, of users who share a module, by launching it in very many shapes. */
 static void test_shapes_are_bounded(void **state)
 {
@@ -468,9 +632,9 @@ static void test_shapes_are_bounded(void **state)
         skip();
     tiers_begin(&f, &words, &j);
     for (uint32_t n = 1; n < WS_JIT_KERNEL_SHAPES; n++)
-        assert_non_null(ws_jit_of(f.code, 0, (const uint32_t[3]){n, 1, 1}));
-    assert_null(ws_jit_of(f.code, 0, (const uint32_t[3]){1000, 1, 1}));
-    assert_ptr_equal(ws_jit_of(f.code, 0, tier_block), j);
+        assert_non_null(ws_jit_of(f.code, 0, (const uint32_t[3]){n, 1, 1}, NULL));
+    assert_null(ws_jit_of(f.code, 0, (const uint32_t[3]){1000, 1, 1}, NULL));
+    assert_ptr_equal(ws_jit_of(f.code, 0, tier_block, NULL), j);
     fix_deinit(&f);
     unsetenv("WS_SOFT_JIT");
 }
@@ -492,8 +656,8 @@ static void test_shapes_of_a_module_are_bounded(void **state)
     fix_must_load(&f, text);
     for (uint32_t k = 0; k < KERNELS; k++)
         for (uint32_t n = 1; n <= WS_JIT_KERNEL_SHAPES; n++)
-            assert_non_null(ws_jit_of(f.code, k, (const uint32_t[3]){n, 1, 1}));
-    assert_null(ws_jit_of(f.code, KERNELS, (const uint32_t[3]){1, 1, 1}));
+            assert_non_null(ws_jit_of(f.code, k, (const uint32_t[3]){n, 1, 1}, NULL));
+    assert_null(ws_jit_of(f.code, KERNELS, (const uint32_t[3]){1, 1, 1}, NULL));
     fix_deinit(&f);
     unsetenv("WS_SOFT_JIT");
 }
@@ -501,6 +665,7 @@ static void test_shapes_of_a_module_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_process_ends_while_it_compiles), /* before the first kernel */
         cmocka_unit_test(test_consecutive_addresses),
         cmocka_unit_test(test_uniform_loop_and_tile),
         cmocka_unit_test(test_diverged_lanes),
@@ -516,6 +681,10 @@ int main(void)
         cmocka_unit_test(test_interprets_where_no_memory_can_be_executable),
         cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
+        cmocka_unit_test(test_users_take_turns),
+        cmocka_unit_test(test_a_user_s_queue_is_bounded),
+        cmocka_unit_test(test_memory_of_a_module_is_bounded),
+        cmocka_unit_test(test_long_kernels_are_not_taken),
         cmocka_unit_test(test_shapes_are_bounded),
         cmocka_unit_test(test_shapes_of_a_module_are_bounded),
     };
