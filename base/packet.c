@@ -207,17 +207,34 @@ void ws_packet_discard(int fd)
     } while (more); /* an error tells how the other end was closed */
 }
 
-int ws_packet_memfd(const char *name, uint64_t bytes)
+static int memfd_with(const char *name, uint64_t bytes, int seals)
 {
     if (!bytes || bytes > INT64_MAX)
         return ws_raise(-EINVAL);
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return ws_raise(-errno);
-    if (ftruncate(fd, (off_t)bytes) ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+    if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, seals))
         return close_with(fd, -errno);
     return fd;
+}
+
+int ws_packet_memfd(const char *name, uint64_t bytes)
+{
+    return memfd_with(name, bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+int ws_packet_memfd_for_two(const char *name, uint64_t bytes)
+{
+    return memfd_with(name, bytes, F_SEAL_SHRINK | F_SEAL_GROW);
+}
+
+bool ws_packet_memfd_seal_holes(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals >= 0 && seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+        return true;
+    return !fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) || errno == EINVAL;
 }
 
 bool ws_packet_memfd_ok(int fd, uint64_t bytes)

@@ -51,6 +51,13 @@ void ws_packet_discard(int fd);
 /* Shared memory of exactly @bytes, zeroed, sealed against shrinking and growing.
  * Return: descriptor. */
 WS_MUST_CHECK int ws_packet_memfd(const char *name, uint64_t bytes);
+/* The same for memory that the other end maps, too, before ws_packet_memfd_seal_holes(). */
+WS_MUST_CHECK int ws_packet_memfd_for_two(const char *name, uint64_t bytes);
+/* From now on nobody can punch holes into the memory (fallocate(2), madvise(2)), map it for writing
+ * or write to it by its descriptor; those who have mapped it go on writing. Who reads a page of a
+ * hole that is being made waits in the kernel until the whole hole is there. Return: false: the
+ * memory takes no more seals. Linux before 5.1 has no such seal: true. */
+WS_MUST_CHECK bool ws_packet_memfd_seal_holes(int fd);
 /* For the end that receives one: true if it is at least @bytes long and can't shrink. */
 bool ws_packet_memfd_ok(int fd, uint64_t bytes);
 

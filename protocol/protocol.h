@@ -21,8 +21,9 @@
  * connection stays open as long as the client lives; further requests follow on it.
  *
  * Segments. PINNED: bytes of data, the client maps them and announces the address by HostMap.
- * STAGING: a control page, then chunks; each chunk has a state word, changed by futex-woken
- * atomics:
+ * STAGING: a control page, then chunks. The client maps a segment before the first HostMap or Copy
+ * that names it: by then the daemon may seal it against holes, and nobody can map it for writing
+ * any more. Each chunk has a state word, changed by futex-woken atomics:
  *   FREE -> (client) BUSY, fills it, sends Copy STAGED_SRC -> (daemon, once read) FREE FREE ->
  *   (client) BUSY, sends Copy STAGED_DST -> (daemon, once written) READY or FAILED -> (client, once
  *   read) FREE

@@ -66,7 +66,8 @@ static struct ws_segment *staged(struct ws_client *c, const Ws__Copy *m, uint64_
                                  uint32_t *ret_chunk)
 {
     struct ws_segment *g = ws_segment_find(c, m->segment);
-    if (!g || g->kind != WS_HANDOFF_STAGING || m->segment_offset >= g->bytes)
+    if (!g || g->kind != WS_HANDOFF_STAGING || m->segment_offset >= g->bytes ||
+        !ws_segment_settle(c, g))
         return NULL;
     uint32_t chunk = (uint32_t)(m->segment_offset / g->chunk_bytes);
     if (bytes > g->chunk_bytes - m->segment_offset % g->chunk_bytes)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -55,14 +56,16 @@ static uint64_t n_mappings(const struct ws_client *c)
     return shares_addresses(c) ? 2 : 1;
 }
 
-/* A segment is one mapping or two, a descriptor until the client has it, and as many bytes as its
- * pages have. */
+/* A segment is one mapping or two, a descriptor until it is settled, and as many bytes as its pages
+ * have. */
 static Ws__Error segment_charge(struct ws_client *c, uint64_t map_bytes)
 {
     Ws__Error e = ws_client_charge(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     if (e)
         return e;
-    e = ws_client_charge(c, WS_RESOURCE_HOST_BYTES, map_bytes);
+    e = ws_client_charge(c, WS_RESOURCE_DESCRIPTORS, 1);
+    if (!e && (e = ws_client_charge(c, WS_RESOURCE_HOST_BYTES, map_bytes)))
+        ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
     if (e)
         ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     return e;
@@ -71,6 +74,7 @@ static Ws__Error segment_charge(struct ws_client *c, uint64_t map_bytes)
 static void segment_release(struct ws_client *c, uint64_t map_bytes)
 {
     ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
+    ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
     ws_client_release(c, WS_RESOURCE_HOST_BYTES, map_bytes);
 }
 
@@ -80,6 +84,53 @@ static bool stays(int fd, uint64_t bytes)
 {
     struct statfs fs;
     return ws_packet_memfd_ok(fd, bytes) && !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+/* A GPU's worker maps memory when it comes to that, and again when it is started anew. */
+static bool is_mapped_later(const struct ws_server *s)
+{
+    for (uint32_t i = 0; i < s->n_gpus; i++)
+        if (s->gpus[i].device->ops->host_register)
+            return true;
+    return false;
+}
+
+static void close_fd(struct ws_client *c, struct ws_segment *g)
+{
+    if (g->fd < 0)
+        return;
+    close(g->fd);
+    g->fd = -1;
+    ws_client_release(c, WS_RESOURCE_DESCRIPTORS, 1);
+}
+
+bool ws_segment_settle(struct ws_client *c, struct ws_segment *g)
+{
+    if (g->fd < 0)
+        return true;
+    if (!is_mapped_later(c->server) && !ws_packet_memfd_seal_holes(g->fd))
+        return false;
+    close_fd(c, g);
+    return true;
+}
+
+/* Maps @g's file. What the client has registered before, at another address, is sealed: nobody can
+ * map it by its descriptor again, but the mapping that is there can be doubled. */
+static void *map_file(struct ws_client *c, struct ws_segment *g)
+{
+    struct stat st;
+    if (fstat(g->fd, &st))
+        return MAP_FAILED;
+    g->device = st.st_dev;
+    g->inode = st.st_ino;
+    void *map = mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+    if (map != MAP_FAILED || errno != EPERM)
+        return map;
+    struct ws_segment *s, *next;
+    HASH_ITER (hh, c->segments.by_id, s, next)
+        if (s->device == g->device && s->inode == g->inode)
+            return mremap(s->map, 0, g->map_bytes, MREMAP_MAYMOVE);
+    return map;
 }
 
 /* @came: the client's memory, or -1: new memory */
@@ -104,9 +155,8 @@ static Ws__Error segment_new(struct ws_client *c, const struct ws_handoff_reques
     g->bytes = q->bytes;
     g->map_bytes = map_bytes;
     g->fd = came >= 0 ? fcntl(came, F_DUPFD_CLOEXEC, 0)
-                      : ws_packet_memfd("wattshare-segment", g->map_bytes);
-    g->map = g->fd < 0 ? MAP_FAILED
-                       : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+                      : ws_packet_memfd_for_two("wattshare-segment", g->map_bytes);
+    g->map = g->fd < 0 ? MAP_FAILED : map_file(c, g);
     if (g->map == MAP_FAILED) {
         if (g->fd >= 0)
             close(g->fd);
@@ -159,8 +209,7 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
     ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
     ws_discard(&c->server->discards, unmap, g->map, g->map_bytes,
                &(struct ws_discard_charge){c->who.account, WS_RESOURCE_HOST_BYTES, g->map_bytes});
-    if (g->fd >= 0)
-        close(g->fd);
+    close_fd(c, g);
     free(g);
 }
 
@@ -202,6 +251,8 @@ Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_add
         return WS__ERROR__INVALID_HANDLE;
     if (g->kind == WS_HANDOFF_STAGING || g->mapped_at)
         return WS__ERROR__INVALID_VALUE;
+    if (!ws_segment_settle(c, g))
+        return WS__ERROR__NOT_SUPPORTED;
     int r = take_addresses(c, g, &at);
     uint64_t last = at + g->bytes - 1;
     if (!r && (last < at || (at < WS_VA_LAST && last >= WS_VA_FIRST)))

@@ -10,7 +10,9 @@
 struct ws_segment {
     uint32_t id;
     uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED, WS_HANDOFF_SHARED */
-    int fd;
+    int fd;        /* until it is settled, then -1 */
+    dev_t device;  /* of the memory's file */
+    ino_t inode;
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;
@@ -33,6 +35,9 @@ Ws__Error ws_segment_new(struct ws_client *c, const struct ws_handoff_request *q
 Ws__Error ws_segment_share(struct ws_client *c, const struct ws_handoff_request *q, int fd,
                            struct ws_segment **ret);
 struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
+/* The client has mapped the memory, and the daemon is about to use it. Return: false: it must not:
+ * the client could keep it waiting. */
+bool ws_segment_settle(struct ws_client *c, struct ws_segment *g);
 /* @io_address: where kernels will see it; 0: chosen here. */
 Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address);
 /* The client wants it no more. */

@@ -14,6 +14,7 @@
 #include "backend/client/segment.h"
 #include "backend/wire/ring.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -199,11 +200,8 @@ static Ws__Error make_segment(struct ws_client *c, const struct ws_handoff_reque
     a->segment = g->id;
     a->data_offset = (uint64_t)(g->data - g->map);
     a->bytes = g->bytes;
-    if (shared)
-        close(g->fd); /* the client has one */
-    else
-        *ret_fd = g->fd;
-    g->fd = -1; /* our mapping keeps it */
+    if (!shared) /* ours stays until the segment is settled */
+        *ret_fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0);
     return WS__ERROR__OK;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/attack/share.c - attacks on what users share, and on what they may know of each other: rows
  * 10, 12 and 13. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/attack/attack.h"
@@ -66,6 +68,37 @@ static const char *pinned_addresses(const struct target *t, unsigned copy)
     while (attack_goes_on(t))
         attack_sleep_ms(5);
     return n * gib > all / 2 + gib ? "more than half of the addresses for pinned memory" : NULL;
+}
+
+/* Holes in pinned memory that the daemon reads: the kernel lets nobody see the memory before a hole
+ * is as large as it is to be. A stream waits for a value there, and so the daemon looks. */
+static const char *holes(const struct target *t, unsigned copy)
+{
+    enum { MIB = 256, BYTES = MIB << 20, VALUE_EQ = 1 };
+    Ws__HostMap map = WS__HOST_MAP__INIT;
+    Ws__StreamValue value = WS__STREAM_VALUE__INIT;
+    struct raw r;
+    int fd = -1;
+    (void)copy;
+    if (!attack_open(&r, t) || raw_open_side(&r, t->side) ||
+        raw_side(&r, WS_HANDOFF_PINNED, BYTES, &fd) || fd < 0)
+        return NULL;
+    uint8_t *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    map.segment = 1;
+    if (p == MAP_FAILED || raw_call(&r, WS__COMMAND__C_HOST_MAP, &map, &value.address))
+        return NULL;
+    value.stream = WS_STREAM_DEFAULT_0;
+    value.value = 1;
+    value.bytes = 8;
+    value.compare = VALUE_EQ;
+    raw_put(&r, WS__COMMAND__C_STREAM_VALUE, &value);
+    raw_send(&r);
+    while (attack_goes_on(t)) {
+        for (size_t at = 0; at < BYTES && attack_goes_on(t); at += 4096)
+            p[at] = 2;
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BYTES);
+    }
+    return NULL;
 }
 
 /* Uploads of 1 GiB each that never end. */
@@ -285,6 +318,8 @@ static const char *look(const struct target *t, unsigned copy)
 const struct attack attacks_share[] = {
     {"10", "segments", "65,000 segments of one byte", segments, .ms = 4000, .max_mib = 1024},
     {"10", "pinned-addresses", "all addresses for pinned memory", pinned_addresses, .ms = 6000,
+     .max_mib = 1024},
+    {"7", "holes", "holes in pinned memory where a stream waits for a value", holes,
      .max_mib = 1024},
     {"10", "uploads", "uploads of 1 GiB that never end", uploads, .copies = 2, .ms = 4000,
      .max_mib = 2560},
