@@ -103,7 +103,8 @@ void ws_steps_turn(struct ws_server *s)
 {
     struct ws_batch_step *t;
     char text[48];
-    while ((t = ws_steps_ended(&s->steps))) {
+    for (unsigned n_ended = 0; n_ended < WS_STEPS_TURN && (t = ws_steps_ended(&s->steps));
+         n_ended++) {
         ws_log(WS_INFO, "step: ended step=%s programs=%u", ws_step_text(t, text, sizeof(text)),
                t->n_programs);
         ws_list_for_each (n, &s->clients.all) {

@@ -92,7 +92,7 @@ static void begin(struct ws_server *s, const Ws__StepRequest *q, struct outcome 
 {
     uint32_t gpus;
     struct ws_batch_step *t;
-    char text[48];
+    char text[48], why[256];
     if (!gpus_of(s, q, a, &gpus) || !wishes_are_right(s, q, a))
         return;
     const struct ws_step_info info = {.job = q->job,
@@ -108,7 +108,12 @@ static void begin(struct ws_server *s, const Ws__StepRequest *q, struct outcome 
                                                  .memory_bytes = q->memory_bytes,
                                                  .volt = q->volt,
                                                  .core = q->core,
-                                                 .memory = q->memory}};
+                                                 .memory = q->memory},
+                                      .account = ws_account_of_user(s->accounts, q->uid)};
+    if (!info.account) {
+        refuse(a, WS__ERROR__INTERNAL, "the daemon is out of memory");
+        return;
+    }
     int r = ws_steps_begin(&s->steps, &info, &t);
     if (r < 0)
         refuse(a, WS__ERROR__INTERNAL, "%s", strerror(-r));
@@ -118,6 +123,10 @@ static void begin(struct ws_server *s, const Ws__StepRequest *q, struct outcome 
         refuse(a, WS__ERROR__DENIED, "job %llu is another user's", (unsigned long long)q->job);
     else if (r == WS_STEPS_E_FULL)
         refuse(a, WS__ERROR__LIMIT_EXCEEDED, "%d jobs are under way here", WS_STEPS_BATCHES);
+    else if (r == WS_STEPS_E_SHARE)
+        refuse(a, WS__ERROR__LIMIT_EXCEEDED, "%s",
+               ws_account_refusal(info.account, WS_RESOURCE_DESCRIPTORS, 1, why, sizeof(why)));
+    ws_account_unref(info.account); /* the step has one of its own */
     if (r)
         return;
     if (t->batch->n_steps == 1)

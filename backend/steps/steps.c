@@ -10,8 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backend/accounts/account.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/watch.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -23,11 +25,26 @@ void ws_steps_init(struct ws_steps *s)
     ws_list_init(&s->batches);
 }
 
+/* Its process has ended, or nobody wants to know any more. */
+static void unwatch(struct ws_batch_step *t)
+{
+    if (t->pidfd < 0)
+        return;
+    ws_watch_close(t->all->epoll_fd, t->pidfd);
+    t->pidfd = -1;
+    HASH_DEL(t->all->by_pid, t);
+    if (t->all->by_pid)
+        return;
+    close(t->all->epoll_fd);
+    t->all->epoll_fd = -1;
+}
+
 static void step_free(struct ws_batch_step *t)
 {
     ws_list_remove(&t->node);
-    if (t->pidfd >= 0)
-        close(t->pidfd);
+    unwatch(t);
+    ws_account_release(t->account, WS_RESOURCE_DESCRIPTORS, 1);
+    ws_account_unref(t->account);
     free(t);
 }
 
@@ -108,16 +125,30 @@ static int watch(struct ws_steps *s, struct ws_batch_step *t)
     t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
     if (t->pidfd < 0)
         return errno == ESRCH || errno == EINVAL ? WS_STEPS_E_GONE : ws_raise(-errno);
-    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, t->pidfd, &e) ? ws_raise(-errno) : 0;
+    if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, t->pidfd, &e)) {
+        int r = -errno;
+        close(t->pidfd);
+        t->pidfd = -1;
+        return ws_raise(r);
+    }
+    HASH_ADD(hh, s->by_pid, pid, sizeof(t->pid), t);
+    return 0;
 }
 
 int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info, struct ws_batch_step **ret)
 {
-    struct ws_batch_step *t = ws_alloc(sizeof(*t));
+    struct ws_batch_step *t;
     struct ws_batch_job *b;
-    if (!t)
+    if (ws_account_charge(info->account, WS_RESOURCE_DESCRIPTORS, 1))
+        return WS_STEPS_E_SHARE;
+    t = ws_alloc(sizeof(*t));
+    if (!t) {
+        ws_account_release(info->account, WS_RESOURCE_DESCRIPTORS, 1);
         return ws_raise(-ENOMEM);
+    }
     ws_list_init(&t->node);
+    t->all = s;
+    t->account = ws_account_ref(info->account);
     t->number = info->number;
     t->pid = info->pid;
     t->pidfd = -1;
@@ -136,23 +167,12 @@ int ws_steps_begin(struct ws_steps *s, const struct ws_step_info *info, struct w
     return 0;
 }
 
-static struct ws_batch_step *step_of_pid(const struct ws_steps *s, uint32_t pid)
-{
-    ws_list_for_each (n, &s->batches) {
-        ws_list_for_each (m, &ws_list_entry(n, struct ws_batch_job, node)->steps) {
-            struct ws_batch_step *t = ws_list_entry(m, struct ws_batch_step, node);
-            if (t->pid == pid && t->pidfd >= 0)
-                return t;
-        }
-    }
-    return NULL;
-}
-
 struct ws_batch_step *ws_steps_of(const struct ws_steps *s, const uint32_t *pids, uint32_t n,
                                   uint32_t uid)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct ws_batch_step *t = step_of_pid(s, pids[i]);
+        struct ws_batch_step *t;
+        HASH_FIND(hh, s->by_pid, &pids[i], sizeof(pids[i]), t);
         if (t)
             return t->batch->uid == uid ? t : NULL;
     }
@@ -165,8 +185,7 @@ struct ws_batch_step *ws_steps_ended(struct ws_steps *s)
     if (s->epoll_fd < 0 || epoll_wait(s->epoll_fd, &e, 1, 0) < 1)
         return NULL;
     struct ws_batch_step *t = e.data.ptr;
-    close(t->pidfd); /* which takes it out of the epoll descriptor */
-    t->pidfd = -1;
+    unwatch(t);
     return t;
 }
 

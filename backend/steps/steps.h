@@ -14,8 +14,12 @@
 #include "base/list.h"
 #include "base/macros.h"
 #include "base/sm_set.h"
+#include "base/table.h"
 
-enum { WS_STEPS_GPUS = 32, WS_STEPS_BATCHES = 4096 };
+struct ws_account;
+
+/* _TURN: steps whose ends are handled at a time. */
+enum { WS_STEPS_GPUS = 32, WS_STEPS_BATCHES = 4096, WS_STEPS_TURN = 64 };
 
 /* What a batch job may have on this machine, all its programs together. */
 struct ws_allotment {
@@ -55,17 +59,21 @@ struct ws_batch_job {
 struct ws_batch_step {
     struct ws_list node; /* ws_batch_job.steps */
     struct ws_batch_job *batch;
+    struct ws_steps *all;
+    struct ws_account *account; /* its user's; reference */
     uint32_t number, pid;
     int pidfd;   /* of the process; -1: it has ended */
     bool closed; /* its end has been handled: the last program that leaves frees it */
     struct ws_step_wishes wishes;
     uint32_t n_programs; /* not gone yet */
+    UT_hash_handle hh;   /* ws_steps.by_pid, until its process has ended */
 };
 
 struct ws_steps {
     struct ws_list batches; /* oldest first */
+    struct ws_batch_step *by_pid;
     uint32_t n;
-    int epoll_fd; /* readable when a step's process has ended; -1: there was no step yet */
+    int epoll_fd; /* readable when a step's process has ended; -1: there is none */
 };
 
 struct ws_step_info { /* an announcement */
@@ -73,13 +81,15 @@ struct ws_step_info { /* an announcement */
     uint32_t number, uid, pid;
     struct ws_allotment may;
     struct ws_step_wishes wishes;
+    struct ws_account *account; /* of the user: is charged for the step */
 };
 
 enum {
     _WS_STEPS_OK,
-    WS_STEPS_E_GONE, /* there is no such process */
-    WS_STEPS_E_USER, /* the batch job is another user's */
-    WS_STEPS_E_FULL, /* WS_STEPS_BATCHES batch jobs are here, and each has programs or a step */
+    WS_STEPS_E_GONE,  /* there is no such process */
+    WS_STEPS_E_USER,  /* the batch job is another user's */
+    WS_STEPS_E_FULL,  /* WS_STEPS_BATCHES batch jobs are here, and each has programs or a step */
+    WS_STEPS_E_SHARE, /* the user may have no more steps: WS_RESOURCE_DESCRIPTORS */
 };
 
 void ws_steps_init(struct ws_steps *s);

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "tests/attack/attack.h"
+#include "tests/attack/daemon.h"
 
 /* ---- row 6: a configuration that is no file ---- */
 
@@ -208,7 +210,49 @@ static const char *clock_jumps(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* ---- row 3: steps of a batch scheduler ---- */
+
+/* As the scheduler's plugin passes them on, whose user has begun very many steps. Each is watched
+ * by a descriptor of the daemon's. */
+static const char *announced(const struct target *t, unsigned copy)
+{
+    enum { AT_A_TIME = 64 };
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__StepRequest q = WS__STEP_REQUEST__INIT;
+    int fd = raw_dial(t->sock);
+    (void)copy;
+    pid_t step = fork();
+    if (!step) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+    }
+    q.version = WS_PROTOCOL_VERSION;
+    q.uid = UID_ATTACKER;
+    q.pid = (uint32_t)step;
+    q.all_gpus = true;
+    m.step = &q;
+    for (bool ok = step > 0 && fd >= 0 && !raw_greet(fd, "", 0); ok && attack_goes_on(t);) {
+        for (unsigned i = 0; ok && i < AT_A_TIME; i++) {
+            q.job = 1 + q.step++ % 100;
+            ok = !raw_message(fd, &m);
+        }
+        for (unsigned i = 0; ok && i < AT_A_TIME; i++) {
+            Ws__ServerMessage *a = raw_receive(fd);
+            ok = a;
+            if (a)
+                ws__server_message__free_unpacked(a, NULL);
+        }
+    }
+    kill(step, SIGKILL);
+    waitpid(step, NULL, 0);
+    close(fd);
+    return NULL;
+}
+
 const struct attack attacks_host[] = {
+    {"3", "announced", "100,000 steps of a batch scheduler", announced, .ms = 4000, .owner = true,
+     .n_files = 4096},
     {"6", "configuration", "SIGHUP when the configuration is no such file", strange_configuration,
      .owner = true, .ms = 4000},
     {"6", "changing", "SIGHUP while the configuration changes", changing_configuration,
