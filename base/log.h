@@ -8,6 +8,7 @@
 #define WS_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/macros.h"
 
 enum ws_log_level { WS_ERROR, WS_WARN, WS_INFO, WS_DEBUG };
@@ -17,6 +18,12 @@ void ws_log(enum ws_log_level level, const char *fmt, ...) WS_PRINTF(2, 3);
 /* Lines above this level are dropped. Default: WS_INFO. Debug lines pass where ws_debug_on()
  * selected them. */
 void ws_log_set_level(enum ws_log_level level);
+
+/* At most @per_s lines of one kind (of the same format) are written a second, after the first
+ * WS_LOG_BURST; what is left out is counted, and the next line says how many there were. So whoever
+ * can cause a line cannot fill a disk. 0, as at first: no limit. Debug lines have none. */
+enum { WS_LOG_BURST = 2000 };
+void ws_log_set_limit(uint32_t per_s);
 
 /* @fd: borrowed, must stay open; @prefix: copied, at most 31 bytes, stands before each line. */
 void ws_log_set_output(int fd, const char *prefix);

@@ -60,7 +60,7 @@ enum {
     OPT_METRICS,
     OPT_PROFILES
 };
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, LOG_LINES_PER_S = 20 };
 
 struct options {
     const char *config, *socket, *gpus, *catalog, *clock, *log_level, *metrics, *profiles;
@@ -465,6 +465,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     ws_log_set_output(2, "wattshared");
+    ws_log_set_limit(LOG_LINES_PER_S);
     if (ws_journal_is(2) && ws_journal_open(WS_JOURNAL_SOCKET))
         ws_log(WS_WARN, "main: cannot reach " WS_JOURNAL_SOCKET "; log lines carry no fields");
     if (ws_config_init(&config)) {

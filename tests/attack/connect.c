@@ -2,9 +2,11 @@
 /* tests/attack/connect.c - attacks by connecting, before any hello: rows 2 to 5 and 11. */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macros.h"
@@ -131,6 +133,25 @@ static const char *ids(const struct target *t, unsigned copy)
             close(fd);
     }
     return NULL;
+}
+
+/* Each connection that breaks the protocol is a line of the log. */
+static const char *log_lines(const struct target *t, unsigned copy)
+{
+    char path[96], junk[64] = "GET / HTTP/1.1\r\n\r\n";
+    struct stat st;
+    (void)copy;
+    while (attack_goes_on(t)) {
+        int fd = raw_dial(t->sock);
+        if (fd < 0)
+            continue;
+        raw_bytes(fd, junk, sizeof(junk));
+        while (read(fd, path, sizeof(path)) > 0)
+            ;
+        close(fd);
+    }
+    snprintf(path, sizeof(path), "%s/log", t->dir);
+    return !stat(path, &st) && st.st_size > 1 << 20 ? "a log of more than 1 MiB" : NULL;
 }
 
 /* Who takes an id must not take it from another. */
@@ -325,6 +346,8 @@ static const char *scrapes(const struct target *t, unsigned copy)
 
 const struct attack attacks_connect[] = {
     {"2", "silent", "connections that end without a word", silent, .copies = 2, .first = true},
+    {"10", "log-lines", "a line of the log for each connection", log_lines, .copies = 2,
+     .ms = 3000},
     {"2", "silent-greeted", "the same, after the greeting", silent_greeted, .copies = 2,
      .first = true},
     {"2", "silent-tcp", "the same over tcp, without a key", silent_tcp, .copies = 2, .tcp = true,

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/alloc.h"
@@ -16,6 +18,7 @@
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/log.h"
 
 static void test_grow_doubles_and_zeroes(void **state)
 {
@@ -206,6 +209,40 @@ static void test_hash_spreads_words(void **state)
     }
 }
 
+static unsigned n_lines, n_others;
+static unsigned long long n_left_out;
+
+static bool count_line(enum ws_log_level level, const char *text, size_t n)
+{
+    unsigned long long left_out = 0;
+    if (!strncmp(text, "flood", 5))
+        n_lines++;
+    else if (sscanf(text, "log: left out %llu", &left_out) != 1)
+        n_others++;
+    n_left_out += left_out;
+    return true;
+}
+
+/* Whoever causes very many lines of one kind cannot fill the log, and hides no others. */
+static void test_log_is_bounded(void **state)
+{
+    enum { LINES = 100000, PER_S = 1000 };
+    ws_log_set_writer(count_line);
+    ws_log_set_limit(PER_S);
+    for (int n = 0; n <= LINES; n++) {
+        if (n == LINES)
+            usleep(100 * 1000);
+        ws_log(WS_INFO, "flood %d", n);
+    }
+    ws_log(WS_INFO, "another kind");
+    ws_log_set_limit(0);
+    ws_log_set_writer(NULL);
+    assert_in_range(n_lines, WS_LOG_BURST, LINES / 2);
+    assert_int_equal(n_others, 1);
+    assert_true(n_left_out > 0);
+    assert_in_range(n_lines + n_left_out, LINES / 2, LINES + 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +257,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_budget_of_time),
         cmocka_unit_test(test_hash_tells_texts_apart),
         cmocka_unit_test(test_hash_spreads_words),
+        cmocka_unit_test(test_log_is_bounded),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
