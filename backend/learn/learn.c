@@ -94,21 +94,45 @@ static struct ws_learn_known *known_get(struct ws_learn *l, const char *hash, co
     return k;
 }
 
-/* NULL: no room for another. */
-static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, const char *gpu,
-                                        const uint32_t grid[3], const uint32_t block[3])
+/* NULL: no memory. */
+static struct ws_learn_user *user_get(struct ws_learn *l, uint32_t uid)
+{
+    struct ws_learn_user *u;
+    HASH_FIND(hh, l->users, &uid, sizeof(uid), u);
+    if (u || !(u = ws_alloc(sizeof(*u))))
+        return u;
+    u->uid = uid;
+    HASH_ADD(hh, l->users, uid, sizeof(u->uid), u);
+    return u;
+}
+
+/* The share of a user, by the rule of backend/accounts. Shapes stay, so whoever comes first must
+ * not have them all. */
+static bool may_add(const struct ws_learn *l, const struct ws_learn_user *u)
+{
+    uint32_t others = l->n_shapes - u->n_shapes, n_others = HASH_COUNT(l->users) - 1;
+    return l->n_shapes < WS_LEARN_SHAPES_MAX &&
+           u->n_shapes < (WS_LEARN_SHAPES_MAX - others) / (n_others + 2);
+}
+
+/* @u: who has run it; NULL: it was learned earlier. NULL: no room for another. */
+static struct ws_learn_shape *shape_get(struct ws_learn *l, struct ws_learn_user *u,
+                                        const char *hash, const char *gpu, const uint32_t grid[3],
+                                        const uint32_t block[3])
 {
     struct ws_learn_known *k = known_find(l, hash, gpu);
     struct ws_learn_shape *s = shape_find(l, k, grid, block);
     if (s)
         return s;
-    if (l->n_shapes >= WS_LEARN_SHAPES_MAX || (k && k->n_shapes >= WS_LEARN_SHAPES_OF_KERNEL)) {
+    if (l->n_shapes >= WS_LEARN_SHAPES_MAX || (u && !may_add(l, u)) ||
+        (k && k->n_shapes >= WS_LEARN_SHAPES_OF_KERNEL)) {
         if (!l->n_not_kept++)
-            ws_log(
-                WS_INFO,
-                "learn: more shapes of kernels than are kept (%d, %d of one kernel); further ones "
-                "are predicted from their kernel",
-                WS_LEARN_SHAPES_MAX, WS_LEARN_SHAPES_OF_KERNEL);
+            ws_log(WS_INFO,
+                   "learn: more shapes of kernels than are kept (%d, of which each user has a "
+                   "share, and "
+                   "%d of one kernel); further ones "
+                   "are predicted from their kernel",
+                   WS_LEARN_SHAPES_MAX, WS_LEARN_SHAPES_OF_KERNEL);
         return NULL;
     }
     if (!k && !(k = known_get(l, hash, gpu)))
@@ -130,6 +154,8 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, const char *hash, co
     HASH_ADD(hh, l->shapes, key, sizeof(s->key), s);
     l->n_shapes++;
     k->n_shapes++;
+    if (u)
+        u->n_shapes++;
     return s;
 }
 
@@ -485,8 +511,9 @@ void ws_learn_ran(struct ws_learn *l, const struct ws_learn_key *key, const stru
     bool known = !check(key, gpu, &n_sm) && !run->other;
     struct ws_learn_shape *s = NULL;
     pthread_mutex_lock(&l->lock);
-    if (known) {
-        s = shape_get(l, key->kernel->hash, gpu->name, key->grid, key->block);
+    struct ws_learn_user *u = known ? user_get(l, run->uid) : NULL;
+    if (u) {
+        s = shape_get(l, u, key->kernel->hash, gpu->name, key->grid, key->block);
         if (s && !s->known->gpu) {
             s->known->class = ws_learn_class_of(key->kernel);
             s->known->gpu = ws_learn_gpu_of(l, gpu);
@@ -512,7 +539,7 @@ void ws_learn_adopt(struct ws_learn *l, struct ws_profile *p)
         !shape_parse(p->key.shape, grid, block))
         return;
     pthread_mutex_lock(&l->lock);
-    struct ws_learn_shape *s = shape_get(l, p->key.hash, p->key.gpu, grid, block);
+    struct ws_learn_shape *s = shape_get(l, NULL, p->key.hash, p->key.gpu, grid, block);
     if (s && !s->profile.n_points) {
         struct ws_learn_known *k = s->known;
         s->profile = *p;
@@ -634,6 +661,11 @@ struct ws_learn *ws_learn_free(struct ws_learn *l)
     HASH_ITER (hh, l->gpus, g, next_gpu) {
         HASH_DEL(l->gpus, g);
         free(g);
+    }
+    struct ws_learn_user *u, *next_user;
+    HASH_ITER (hh, l->users, u, next_user) {
+        HASH_DEL(l->users, u);
+        free(u);
     }
     struct ws_learn_known *k, *next_known;
     HASH_ITER (hh, l->known, k, next_known) {

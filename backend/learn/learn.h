@@ -78,6 +78,7 @@ struct ws_learn *ws_learn_free(struct ws_learn *l); /* writes what is left. NULL
 
 struct ws_learn_run {
     uint32_t gpu; /* ws_device.index: launches of one GPU that overlap disturb each other */
+    uint32_t uid; /* whose it was: a user may add so many shapes that others can, too */
     uint64_t start_ns, end_ns;
     uint64_t alone_uj;          /* of the whole GPU meanwhile; 0: others ran, or not measured */
     struct ws_sm_set sms;       /* n == 0: all */

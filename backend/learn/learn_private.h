@@ -106,6 +106,12 @@ struct ws_learn_shape {
     UT_hash_handle hh;
 };
 
+/* Whose launches added shapes. */
+struct ws_learn_user {
+    uint32_t uid, n_shapes;
+    UT_hash_handle hh;
+};
+
 struct ws_learn_span { /* of a launch that ended lately */
     uint64_t start_ns, end_ns;
     struct ws_sm_set sms;
@@ -146,6 +152,7 @@ struct ws_learn {
     struct ws_learn_known *known;
     struct ws_learn_shape *shapes;
     uint32_t n_shapes;
+    struct ws_learn_user *users;
     struct ws_list recent; /* shapes that ran, the latest last */
     uint64_t n_not_kept;
     bool log;           /* WS_DEBUG=learn: each launch beside its prediction */

@@ -43,6 +43,7 @@ void ws_account_learn(struct ws_command *j)
         memcpy(key.grid, op->launch.grid, sizeof(key.grid));
         memcpy(key.block, op->launch.block, sizeof(key.block));
         struct ws_learn_run run = {.gpu = d->index,
+                                   .uid = j->client->who.uid,
                                    .start_ns = op->start_ns,
                                    .end_ns = op->end_ns,
                                    .alone_uj = op->alone_uj,

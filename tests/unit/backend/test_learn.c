@@ -127,6 +127,31 @@ static void ran(struct fixture *x, const struct ws_learn_key *key, uint32_t n, u
     ws_learn_ran(x->l, key, &gpu, &run);
 }
 
+/* One user's launches leave room for what others' teach. */
+static void test_users_share_the_room(void **state)
+{
+    struct fixture *x = *state;
+    struct ws_learn_key k = key_of(x, 0, 1);
+    struct ws_learn_run run = {.sms = sms(0, 4), .counts = {4000, 800, 3200, 0}};
+    uint32_t added[2] = {0};
+    char hash[WS_PROFILE_HASH_BYTES];
+    struct ws_learn_kernel many = *k.kernel;
+    k.kernel = &many;
+    for (uint32_t user = 0; user < 2; user++)
+        for (uint32_t n = 0; n < WS_LEARN_SHAPES_MAX; n++) {
+            uint32_t before = x->l->n_shapes;
+            snprintf(hash, sizeof(hash), "%0*x", WS_PROFILE_HASH_BYTES - 1, user << 20 | n);
+            memcpy(many.hash, hash, sizeof(hash));
+            run.uid = user;
+            run.start_ns = x->now + 100;
+            x->now = run.end_ns = run.start_ns + 1000;
+            ws_learn_ran(x->l, &k, &gpu, &run);
+            added[user] += x->l->n_shapes - before;
+        }
+    assert_int_equal(added[0], WS_LEARN_SHAPES_MAX / 2);
+    assert_in_range(added[1], WS_LEARN_SHAPES_MAX / 8, WS_LEARN_SHAPES_MAX / 4);
+}
+
 static struct ws_prediction predict(struct fixture *x, const struct ws_learn_key *key, int n)
 {
     struct ws_prediction p;
@@ -434,10 +459,20 @@ static void asked_meanwhile(void **state)
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(cold),        T(refused),         T(mean_of_runs), T(between),    T(beyond),
-        T(other_shape), T(overlap),         T(shown),        T(comes_back), T(bad_store),
-        T(many_shapes), T(asked_meanwhile), T(no_energy)};
+    const struct CMUnitTest tests[] = {T(test_users_share_the_room),
+                                       T(cold),
+                                       T(refused),
+                                       T(mean_of_runs),
+                                       T(between),
+                                       T(beyond),
+                                       T(other_shape),
+                                       T(overlap),
+                                       T(shown),
+                                       T(comes_back),
+                                       T(bad_store),
+                                       T(many_shapes),
+                                       T(asked_meanwhile),
+                                       T(no_energy)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
