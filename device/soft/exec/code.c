@@ -241,7 +241,7 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, uint32_t 
     }
     uint64_t n_uops = 0;
     for (uint32_t k = 0; k < c->n_kernels; k++)
-        n_uops += c->images[k]->n_uops;
+        n_uops += c->images[k] ? c->images[k]->n_uops : 0; /* some are not supported */
     c->jit_bytes = ws_jit_images_reserve(c->jit, n_uops);
     *ret = c;
     return 0;
