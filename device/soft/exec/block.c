@@ -308,8 +308,11 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     }
 }
 
+/* What the interpreter counted; compiled code has added its own. */
 static void flush_work(struct ws_core_ctx *c)
 {
+    if (!c->n_thread_insns && !c->cls[WS_SEG_MACHINE])
+        return;
     for (int k = 0; k < _WS_WORK_N; k++)
         c->work->n_warp_insns[k] += c->cls[k];
     c->work->n_machine_insns += c->cls[WS_SEG_MACHINE];

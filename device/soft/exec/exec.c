@@ -243,10 +243,13 @@ const struct ws_seg *ws_exec_ret(struct ws_core_ctx *c, const struct ws_uop *u, 
 }
 
 /* ---- barriers ---- */
-/* Mostly all or none; counting is a call where the processor may lack the instruction. */
+/* Mostly the first ones or none; counting is a call where the processor may lack the instruction.
+ */
 static inline uint32_t n_lanes(uint32_t mask)
 {
-    return mask == ~0u ? 32 : mask == 0 ? 0 : (uint32_t)__builtin_popcount(mask);
+    if (mask & (mask + 1))
+        return (uint32_t)__builtin_popcount(mask);
+    return mask ? 32 - (uint32_t)__builtin_clz(mask) : 0;
 }
 
 static void bar_result(struct ws_blockrun *b, struct ws_warp *w, const struct ws_split *s,
@@ -343,9 +346,10 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     }
     struct ws_barrier *bar = &b->bars[id];
     if (others) { /* they come here again by themselves */
-        w->splits[w->n_splits] = *s;
-        w->splits[w->n_splits++].mask = others;
-        s->mask &= ~others;
+        s[1] = *s;
+        s->mask = others;
+        w->n_splits++;
+        (++s)->mask &= ~others;
     }
     uint32_t p =
         (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & s->mask;
@@ -366,7 +370,7 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
         s->state = WS_SPLIT_BAR;
         s->bar_id = (uint8_t)id;
     }
-    w->splits[w->n_splits++] = *s;
+    w->n_splits++;
     bar_check(b, id);
     return true;
 }

@@ -186,7 +186,8 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 }
 
 /* ---- exec.c ---- */
-/* The split stands at a barrier micro-op. Return: false after a fault. */
+/* The split behind those that wait, which is to be one of them, stands at a barrier micro-op.
+ * Return: false after a fault. */
 bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s);
 
 /* ---- exec.c and text.c, called by the cores ---- */

@@ -159,8 +159,9 @@ static bool pick_of_several(struct ws_warp *w, struct ws_split *ret,
 }
 
 /* Waits for its lanes, or takes up those that wait at the same place and tries again. */
-static void warpsync_arrive(struct ws_warp *w, struct ws_split *s)
+static void warpsync_arrive(struct ws_warp *w, const struct ws_split *left)
 {
+    struct ws_split arrived = *left, *s = &arrived;
     bool met = false;
     for (uint32_t k = 0; k < w->n_splits;) {
         struct ws_split *t = &w->splits[k];
@@ -217,19 +218,25 @@ static inline bool begin_split(struct ws_blockrun *b)
     return true;
 }
 
-/* The split that ran, as it stands now. */
-static struct ws_split left_split(const struct ws_blockrun *b)
+/* The split that ran, as it stands now, behind those that wait, and not yet one of them. It is
+ * written where it is to stay: a copy would wait for its parts to be written. */
+static struct ws_split *left_split(struct ws_blockrun *b)
 {
     const struct ws_core_ctx *c = &b->ctx;
     const struct ws_round *r = &b->round;
+    struct ws_split *s = &c->w->splits[c->w->n_splits];
     int64_t ran = r->before - c->budget; /* with the penalty, if it spins */
-    return (struct ws_split){.u = c->u,
-                             .enter = c->enter,
-                             .mask = c->active,
-                             .depth = c->depth,
-                             .last_run = c->w->stamp,
-                             .spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE),
-                             .favour = r->favour > ran ? r->favour - (int32_t)ran : 0};
+    s->u = c->u;
+    s->enter = c->enter;
+    s->mask = c->active;
+    s->depth = c->depth;
+    s->state = WS_SPLIT_RUN;
+    s->bar_id = 0;
+    s->granted = false;
+    s->last_run = c->w->stamp;
+    s->spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    s->favour = r->favour > ran ? r->favour - (int32_t)ran : 0;
+    return s;
 }
 
 /* The core was left. Return: false: the warp's turn is over. */
@@ -238,27 +245,26 @@ static inline bool end_split(struct ws_blockrun *b)
     struct ws_core_ctx *c = &b->ctx;
     struct ws_round *r = &b->round;
     struct ws_warp *w = c->w;
-    struct ws_split s;
+    struct ws_split *s;
     switch (c->stop) {
     case WS_STOP_EXIT:
         return true;
     case WS_STOP_RESCHED:
-        w->splits[w->n_splits++] = left_split(b);
+        (void)left_split(b);
+        w->n_splits++;
         return true;
     case WS_STOP_BAR:
-        s = left_split(b);
-        if (ws_exec_bar_arrive(b, &s))
+        if (ws_exec_bar_arrive(b, left_split(b)))
             return true;
         break;
     case WS_STOP_WARPSYNC:
-        s = left_split(b);
-        warpsync_arrive(w, &s);
+        warpsync_arrive(w, left_split(b));
         return true;
     case WS_STOP_YIELD:
         s = left_split(b);
-        s.spent = ROTATE;
-        s.favour = 0;
-        w->splits[w->n_splits++] = s;
+        s->spent = ROTATE;
+        s->favour = 0;
+        w->n_splits++;
         r->turn = WS_TURN_WAITS;
         return false;
     case WS_STOP_FAULT:
@@ -361,9 +367,15 @@ static bool next_turn(struct ws_blockrun *b)
     }
 }
 
+/* Member by member: what a turn begins with is written when it begins, and clearing the rest takes
+ * longer than a small block may. */
 void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns)
 {
-    b->round = (struct ws_round){.left = n_warp_insns, .all_wait = true};
+    struct ws_round *r = &b->round;
+    r->left = n_warp_insns;
+    r->n_had = 0;
+    r->has_turn = r->ran = r->over = false;
+    r->all_wait = true;
 }
 
 bool ws_exec_next(struct ws_blockrun *b)

@@ -15,7 +15,11 @@
 #include "device/soft/jit/shape.h"
 
 #define L ws_llvm
-enum { LANES = 32, TALLY = 16 /* lanes: cls, unit, thread instructions */ };
+/* What segments add up to, in a vector: the first numbers of struct ws_exec_work, in their order. */
+enum { LANES = 32, TALLY = 16 };
+#define TALLY_OF(member) (offsetof(struct ws_exec_work, member) / sizeof(uint64_t))
+_Static_assert(TALLY_OF(n_warp_insns) == 0 && TALLY_OF(n_unit_ops) + _WS_UNIT_N == 13,
+               "as emit_flush() adds them");
 #define CTX(member) offsetof(struct ws_core_ctx, member)
 
 /* ---- leaving ---- */
@@ -441,12 +445,13 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     ws_jit_put(e, L.BuildSub(e->b, left, ws_jit_int(e, e->i64, seg->n_insns), ""), e->budget);
     int64_t once[TALLY] = {0}, each[TALLY] = {0};
     int64_t lanes = e->v == WS_JIT_WHOLE ? e->p->lanes : 1;
-    for (int k = 0; k < 8; k++)
-        once[k] = seg->cls[k];
+    for (int k = 0; k < _WS_WORK_N; k++)
+        once[TALLY_OF(n_warp_insns) + k] = seg->cls[k];
+    once[TALLY_OF(n_machine_insns)] = seg->cls[WS_SEG_MACHINE];
     int64_t *by = e->v == WS_JIT_WHOLE ? once : each;
-    for (int k = 0; k < 4; k++)
-        by[8 + k] = seg->unit[k] * lanes;
-    by[12] = seg->n_insns * lanes;
+    for (int k = 0; k < _WS_UNIT_N; k++)
+        by[TALLY_OF(n_unit_ops) + k] = seg->unit[k] * lanes;
+    by[TALLY_OF(n_thread_insns)] = seg->n_insns * lanes;
     llvm_type t = L.VectorType(e->i32, TALLY);
     llvm_value sum =
         L.BuildAdd(e->b, ws_jit_get(e, t, e->tally), ws_jit_constants(e, e->i32, once, TALLY), "");
@@ -627,13 +632,18 @@ static void add_to(struct ws_jit_emit *e, llvm_value base, size_t offset, llvm_v
     ws_jit_store(e, L.BuildAdd(e->b, ws_jit_load(e, t, to, 4), v, ""), to, 4);
 }
 
-static llvm_value some_of(struct ws_jit_emit *e, llvm_value v, unsigned from, unsigned n)
+/* Adds the numbers of the tally from one on to those of the work. Only these are read and written:
+ * a vector that reaches over what was just written by parts would wait for that. */
+static void add_tally(struct ws_jit_emit *e, llvm_value work, unsigned from, unsigned n)
 {
-    int64_t k[LANES];
+    llvm_value tally = ws_jit_get(e, L.VectorType(e->i32, TALLY), e->tally);
+    llvm_type t = L.VectorType(e->i64, n);
+    int64_t k[TALLY];
     for (unsigned i = 0; i < n; i++)
         k[i] = from + i;
-    return L.BuildShuffleVector(e->b, v, L.GetUndef(L.VectorType(e->i32, TALLY)),
-                                ws_jit_constants(e, e->i32, k, n), "");
+    tally = L.BuildShuffleVector(e->b, tally, L.GetUndef(L.TypeOf(tally)),
+                                 ws_jit_constants(e, e->i32, k, n), "");
+    add_to(e, work, from * sizeof(uint64_t), L.BuildZExt(e->b, tally, t, ""), t);
 }
 
 /* The core was left: continues with what comes next, which may be another warp's. */
@@ -664,12 +674,10 @@ static void emit_flush(struct ws_jit_emit *e, llvm_block flush)
 #undef AT
     };
     ws_jit_begin(e, flush);
-    llvm_value tally = ws_jit_get(e, L.VectorType(e->i32, TALLY), e->tally);
-    add_to(e, e->c, CTX(cls), some_of(e, tally, 0, 8), L.VectorType(e->i32, 8));
-    add_to(e, e->c, CTX(unit), some_of(e, tally, 8, 4), L.VectorType(e->i32, 4));
-    llvm_value n = L.BuildExtractElement(e->b, tally, ws_jit_int(e, e->i32, 12), "");
-    add_to(e, e->c, CTX(n_thread_insns), L.BuildZExt(e->b, n, e->i64, ""), e->i64);
     llvm_value work = ws_jit_field(e, e->i64, CTX(work));
+    add_tally(e, work, 0, 8);
+    add_tally(e, work, 8, 4);
+    add_tally(e, work, 12, 1);
     for (int k = 0; k < _WS_JIT_COUNTS; k++)
         add_to(e, work, counts[k], ws_jit_get(e, e->i64, e->count[k]), e->i64);
     L.BuildRet(e->b, ws_jit_get(e, e->i32, e->entry));
