@@ -13,10 +13,10 @@
  * ms, us or ns) or a power (power_w, or in mw or kw; or energy_j, or in mj, uj or kj, beside a
  * time). core_mhz and mem_mhz (or in ghz, khz or hz) are the clocks; without them the launches ran
  * at the GPU's reference clocks. input says what they worked on. Shares are 0 to 1, or have a sign
- * of percent. Cells that are empty or say NA, nan or the like were not measured. For some columns a
- * value is assumed then (measured.c); rows without one of the other events are left out and
- * counted. Columns that contain the time in another form (throughputs, instructions per clock) are
- * not read. Threads: none. */
+ * of percent. Cells that are empty or say NA, nan or the like were not measured. For most columns a
+ * value is assumed then, or a share of another column (measured.c); rows without one of the other
+ * events are left out and counted. Columns that contain the time in another form (throughputs,
+ * instructions per clock) are not read. Threads: none. */
 #ifndef WS_PAPERS_FIT_MEASURED_H
 #define WS_PAPERS_FIT_MEASURED_H
 
@@ -28,14 +28,12 @@ struct ws_measured_name {
     char *name;
     int family; /* of an application */
 };
-enum { WS_MEASURED_ASSUMED_MAX = 16 };
+enum { WS_MEASURED_ASSUMED_MAX = 24, WS_MEASURED_VALUE_BYTES = 64 };
 struct ws_measured_assumed {
     const char *column;
-    double value;
-    size_t n; /* launches */
+    char value[WS_MEASURED_VALUE_BYTES]; /* as people are told it */
+    size_t n;                            /* launches */
 };
-/* A value that is assumed: as many SMs are at work as there are blocks, at most all. */
-#define WS_MEASURED_ALL_SMS (-1)
 struct ws_measured_set {
     struct ws_measured_launch *v;
     size_t n, cap;

@@ -472,13 +472,12 @@ static void put_left_out(const struct events_verb *x)
                s->n_left_out);
     if (s->n_others)
         printf("%zu launches of other GPUs than %s are left out\n", s->n_others, s->gpu);
-    for (size_t i = 0; i < s->n_assumed; i++) {
-        char value[40] = "as many SMs as blocks";
-        if (s->assumed[i].value != WS_MEASURED_ALL_SMS)
-            snprintf(value, sizeof(value), "%g", s->assumed[i].value);
+    for (size_t i = 0; i < s->n_assumed; i++)
         printf("%zu launches have no %s: %s is assumed\n", s->assumed[i].n, s->assumed[i].column,
-               value);
-    }
+               s->assumed[i].value);
+    if (s->n_assumed)
+        puts("the errors that the catalog states are of launches with all counters; doc/models.md "
+             "says what each that is missing adds");
     put_clock(s->has_core_clock, "core_mhz", x->gpu.reference.core_mhz);
     put_clock(s->has_memory_clock, "mem_mhz", x->gpu.reference.memory_mhz);
     if (n_untimed)
