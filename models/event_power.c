@@ -35,6 +35,9 @@ double ws_event_power_idle_w(const struct ws_event_gpu *gpu)
     return gpu->limit_w * (gpu->wide_memory ? 0.2 : 0.3);
 }
 
+/* GeForce boards let their limit be raised by a fifth, and measured ones draw that. */
+#define LIMITS_AT_MOST 1.2
+
 double ws_event_voltage(double knee, double slope, double f)
 {
     return 1 + slope * (fmax(f, knee) - 1);
@@ -74,4 +77,9 @@ double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gp
     for (int i = 0; i < WS_EVENT_POWER_N; i++)
         w += x[i] * p->w[i];
     return w;
+}
+
+double ws_event_power_most_w(const struct ws_event_gpu *gpu)
+{
+    return gpu->limit_w > 0 ? LIMITS_AT_MOST * gpu->limit_w : INFINITY;
 }

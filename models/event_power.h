@@ -59,5 +59,7 @@ void ws_event_power_terms(const struct ws_event_gpu *gpu, double knee, double sl
 double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
                         const struct ws_events *e, const struct ws_event_clocks *clocks,
                         double time_s);
+/* What the board draws at most, whatever runs: it slows its clocks down before. */
+double ws_event_power_most_w(const struct ws_event_gpu *gpu);
 
 #endif

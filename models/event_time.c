@@ -83,7 +83,7 @@ double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_even
     double q[WS_EVENT_TIME_N], latency = 0, longest = 0;
     double p = t->v[WS_EVENT_TIME_NORM];
     for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
-        q[i] = numbers[i].sense == WS_SHARE ? need->x[i] / t->v[i] : need->x[i] * t->v[i];
+        q[i] = numbers[i].sense == WS_SHARE ? need->x[i] / fmin(t->v[i], 1) : need->x[i] * t->v[i];
         if (is_latency(i))
             latency += q[i];
         else
@@ -114,7 +114,9 @@ double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_even
     if (ret_gradient) {
         for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
             double part = is_latency(i) ? (latency > 0 ? wait * q[i] / latency : 0) : power[i];
-            ret_gradient[i] = norm * part / sum * (numbers[i].sense == WS_SHARE ? -1 : 1);
+            bool is_share = numbers[i].sense == WS_SHARE;
+            if (!is_share || t->v[i] <= 1) /* beyond its peak a unit gets no faster */
+                ret_gradient[i] = norm * part / sum * (is_share ? -1 : 1);
         }
         ret_gradient[WS_EVENT_TIME_NORM] = norm * (sum_log / sum - log(sum) / p);
     }

@@ -20,6 +20,9 @@
  *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)
  *             / (S·f·W)
  *
+ * A unit that is said to reach more than its peak is taken to reach its peak: no time is below the
+ * roofline of the machine.
+ *
  * S the number of SMs or of blocks, whichever is less; f the core clock; W the mean number of warps
  * on an SM; l, d the shares of loads that go to L2 and on to DRAM. The machine's sizes are
  * NVIDIA's, the latencies in clocks are round numbers of published micro-benchmarks. The form is

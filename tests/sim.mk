@@ -27,4 +27,4 @@ tests_unit_papers_test_least_LDADD = $(PAPERS_LIBS) $(TEST_LDADD)
 check_PROGRAMS += tests/unit/papers/test_calibrate
 TESTS += tests/unit/papers/test_calibrate
 tests_unit_papers_test_calibrate_SOURCES = tests/unit/papers/test_calibrate.c
-tests_unit_papers_test_calibrate_LDADD = $(PAPERS_LIBS) $(TEST_LDADD)
+tests_unit_papers_test_calibrate_LDADD = $(PAPERS_LIBS) $(DEVICE_LDADD)

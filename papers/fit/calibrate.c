@@ -370,18 +370,28 @@ static uint32_t next_random(uint32_t last) /* Numerical Recipes' generator */
     return last * 1664525 + 1013904223;
 }
 
+/* No less than nothing running takes, since all terms are 0 or more, and no more than the board
+ * lets through. */
+static double power_of(const struct ws_event_gpu *gpu, const struct ws_event_power *power,
+                       const struct ws_measured_launch *l, double time_s)
+{
+    return fmin(ws_event_power_w(power, gpu, &l->e, &l->clocks, time_s),
+                ws_event_power_most_w(gpu));
+}
+
 struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_event_power *power,
                                          const struct ws_event_time *time,
                                          const struct ws_measured_launch *l)
 {
-    struct ws_predicted p = {.time_s = NAN, .energy_j = NAN};
+    struct ws_predicted p = {.power_w = NAN, .time_s = NAN, .energy_j = NAN};
     if (l->e.counted) {
         p.time_s = ws_event_time_s(time, gpu, &l->e, &l->clocks);
-        p.energy_j = p.time_s * ws_event_power_w(power, gpu, &l->e, &l->clocks, p.time_s);
+        p.energy_j = p.time_s * power_of(gpu, power, l, p.time_s);
     }
     double in_s = isnan(l->rate_time_s) ? p.time_s : l->rate_time_s;
-    p.power_w = ws_event_power_w(power, gpu, &l->e, &l->clocks, in_s);
+    if (!isnan(in_s))
+        p.power_w = power_of(gpu, power, l, in_s);
     return p;
 }
 

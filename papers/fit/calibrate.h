@@ -56,7 +56,8 @@ WS_MUST_CHECK int ws_calibrate_power(const struct ws_calibrate *c, const int *co
 WS_MUST_CHECK int ws_calibrate_time(const struct ws_calibrate *c, const int *count,
                                     struct ws_event_time *ret);
 
-/* Predictions; NAN where there is nothing to predict from. */
+/* Predictions; NAN where there is nothing to predict from. A power is at least that of nothing
+ * running and at most what the board lets through, and a time is at least the roofline's. */
 struct ws_predicted {
     double power_w;  /* from the measured time */
     double time_s;   /* from the events alone */

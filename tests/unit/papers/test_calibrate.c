@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/catalog.h"
 #include "papers/fit/calibrate.h"
 #include "papers/fit/entry.h"
 #include "papers/fit/measured.h"
@@ -644,6 +645,73 @@ static void entry_is_written(void **state)
     assert_false(ws_fit_entry_models(&(struct ws_gpu_spec){0}, &q, &t));
 }
 
+/* Whatever a launch does, what the catalog's entries predict is possible: a power between that of
+ * nothing running and 1.2 times the board's limit, and no unit faster than its peak. */
+static void predictions_are_possible(void **state)
+{
+    const char *src = getenv("srcdir");
+    char path[512];
+    struct ws_catalog c = WS_CATALOG_NULL;
+    snprintf(path, sizeof(path), "%s/conf/gpu.d", src ? src : ".");
+    assert_int_equal(ws_catalog_load(&c, path, NULL), 0);
+    int n_fitted = 0, n_capped = 0;
+    for (size_t g = 0; g < c.n; g++) {
+        struct ws_event_power power;
+        struct ws_event_time time;
+        struct ws_event_gpu is = ws_fit_entry_gpu(&c.v[g]);
+        if (!ws_fit_entry_models(&c.v[g], &power, &time))
+            continue;
+        n_fitted++;
+        for (int i = 0; i < 5000; i++) {
+            struct ws_measured_launch l = {
+                .clocks = {is.reference.core_mhz * draw(0.3, 1.5),
+                           is.reference.memory_mhz * draw(0.3, 1.5)},
+                .e = {.counted = true, .active = draw(0, 1), .warps_per_sm = draw(0, 64)}};
+            double *events[] = {&l.e.warp_instructions,
+                                &l.e.flow_instructions,
+                                &l.e.int_ops,
+                                &l.e.fp32_ops,
+                                &l.e.fp64_ops,
+                                &l.e.sfu_ops,
+                                &l.e.shared_transactions,
+                                &l.e.l1_sectors,
+                                &l.e.l2_sectors,
+                                &l.e.dram_sectors,
+                                &l.e.load_requests,
+                                &l.e.blocks};
+            for (size_t k = 0; k < sizeof(events) / sizeof(events[0]); k++)
+                *events[k] = draw(0, 1) < 0.3 ? 0 : exp(draw(0, 30));
+            l.rate_time_s = exp(draw(-14, 0)); /* need not be possible */
+            struct ws_predicted p = ws_calibrate_predict(&is, &power, &time, &l);
+            double f = l.clocks.core_mhz / is.reference.core_mhz,
+                   m = l.clocks.memory_mhz / is.reference.memory_mhz,
+                   volt = ws_event_voltage(power.knee, power.slope, f),
+                   idle = power.w[WS_EVENT_POWER_STATIC] +
+                          m * power.w[WS_EVENT_POWER_MEMORY_CLOCK] +
+                          f * volt * volt * power.w[WS_EVENT_POWER_CLOCK];
+            assert_true(p.power_w >= idle * (1 - 1e-9) &&
+                        p.power_w <= 1.2 * is.limit_w * (1 + 1e-9));
+            n_capped += p.power_w > 1.19 * is.limit_w;
+            double mean_w = p.energy_j / p.time_s;
+            assert_true(mean_w >= idle * (1 - 1e-9) && mean_w <= 1.2 * is.limit_w * (1 + 1e-9));
+            double sms = l.e.blocks > 0 ? fmin(is.n_sms, l.e.blocks) : is.n_sms,
+                   hz = sms * l.clocks.core_mhz * 1e6;
+            double least[] = {l.e.warp_instructions / (is.schedulers * hz),
+                              l.e.fp32_ops / (is.fp32_lanes * hz),
+                              l.e.int_ops / (is.int_lanes * hz),
+                              l.e.fp64_ops / (is.fp64_lanes * hz),
+                              l.e.sfu_ops / (is.sfu_lanes * hz),
+                              l.e.shared_transactions / hz,
+                              l.e.dram_sectors * 32 / (is.memory_bytes_per_s * m)};
+            for (size_t k = 0; k < sizeof(least) / sizeof(least[0]); k++)
+                assert_true(p.time_s >= least[k] * (1 - 1e-9));
+        }
+    }
+    assert_true(n_fitted >= 6);
+    assert_true(n_capped > 0); /* the limit was tried */
+    ws_catalog_deinit(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -663,6 +731,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(textures_are_what_is_left),
         cmocka_unit_test(plain_powers_are_those_of_the_fit),
         cmocka_unit_test(entry_is_written),
+        cmocka_unit_test(predictions_are_possible),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
