@@ -59,5 +59,10 @@ static inline uint32_t ws_reuse_hash(uint64_t line)
 {
     return (uint32_t)line * 0x9e3779b1u;
 }
+/* A bit for the place of 512 bytes that an address is in (ws_exec_work.atomic_places). */
+static inline uint64_t ws_reuse_place(uint64_t va)
+{
+    return (uint64_t)1 << (ws_reuse_hash(va >> 9) & 63);
+}
 
 #endif

@@ -15,7 +15,7 @@
 #include "device/soft/jit/shape.h"
 
 #define L ws_llvm
-/* What segments add up to, in a vector: the first numbers of struct ws_exec_work, in their order. */
+/* What segments add up to, in a vector: the first numbers of struct ws_exec_work, in order. */
 enum { LANES = 32, TALLY = 16 };
 #define TALLY_OF(member) (offsetof(struct ws_exec_work, member) / sizeof(uint64_t))
 _Static_assert(TALLY_OF(n_warp_insns) == 0 && TALLY_OF(n_unit_ops) + _WS_UNIT_N == 13,

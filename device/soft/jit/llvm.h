@@ -45,6 +45,16 @@ enum {
     LLVM_ORD = 7,
     LLVM_UNO = 8,
 };
+/* LLVMAtomicRMWBinOp */
+enum {
+    LLVM_RMW_ADD = 1,
+    LLVM_RMW_AND = 3,
+    LLVM_RMW_OR = 5,
+    LLVM_RMW_MAX = 7,
+    LLVM_RMW_MIN,
+    LLVM_RMW_UMAX,
+    LLVM_RMW_UMIN,
+};
 struct llvm_mcjit_options {
     unsigned opt_level;
     int code_model; /* LLVMCodeModel */
@@ -119,6 +129,8 @@ typedef void (*llvm_destroy)(void *arg);
     X(llvm_value, BuildSwitch, (llvm_builder b, llvm_value v, llvm_block other, unsigned n))       \
     X(void, AddCase, (llvm_value s, llvm_value on, llvm_block to))                                 \
     X(llvm_value, BuildRet, (llvm_builder b, llvm_value v))                                        \
+    X(llvm_value, BuildAtomicRMW,                                                                  \
+      (llvm_builder b, int op, llvm_value p, llvm_value v, int order, llvm_bool one_thread))       \
     X(llvm_value, BuildUnreachable, (llvm_builder b))                                              \
     X(llvm_attribute, CreateStringAttribute,                                                       \
       (llvm_context c, const char *k, unsigned kn, const char *v, unsigned vn))                    \

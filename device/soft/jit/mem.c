@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/jit/mem.c - loads and stores of a whole warp.
+/* device/soft/jit/mem.c - loads, stores and atomics of a whole warp.
  *
- * An address of known shape is checked once for all lanes, and the access made by whole vectors.
- * An address of global memory that has none is compared with consecutive ones at run time. All else
- * (an address outside of the mapping that was used last, misaligned, read-only, or anything that is
- * to be a fault) goes to the interpreter's handler, which says what it is. What is counted is what
- * the handlers count (../exec/mem.inc). */
+ * Of atomics, only those of all lanes on one place have code: what the lanes do together is done
+ * once. An address of known shape is checked once for all lanes, and the access made by whole
+ * vectors. An address of global memory that has none is compared with consecutive ones at run time.
+ * All else (an address outside of the mapping that was used last, misaligned, read-only, or
+ * anything that is to be a fault) goes to the interpreter's handler, which says what it is. What is
+ * counted is what the handlers count (../exec/mem.inc). */
 #include "device/soft/decode/priv.h"
+#include "device/soft/exec/reuse.h"
 #include "device/soft/jit/emit.h"
 
 #include <assert.h>
@@ -36,8 +38,16 @@ struct mem_op {
     uint32_t address, data; /* rows */
     unsigned lanes;         /* that make it: the first ones */
     int64_t apart[LANES], low, high;
-    bool even;      /* all are multiples of the access's width */
-    unsigned group; /* so many lanes are consecutive or the same; 0: none are */
+    const struct atomic *atomic; /* NULL: a load or store */
+    bool even;                   /* all are multiples of the access's width */
+    unsigned group;              /* so many lanes are consecutive or the same; 0: none are */
+};
+
+/* An operation of which the lanes' parts can be put together and then applied to memory at once. */
+struct atomic {
+    int rmw;     /* LLVM's number of it */
+    int how;     /* of two, that for which this comparison is true is taken; 0: it is no choice */
+    uint64_t id; /* changes nothing; of fewer bytes: the low ones */
 };
 
 static llvm_value i64(struct mem_op *a, uint64_t v)
@@ -203,8 +213,129 @@ static void store(struct mem_op *a, llvm_value host)
     }
 }
 
+/* ---- all lanes on one place ---- */
+static const struct atomic *find_atomic(uint32_t op, uint32_t type)
+{
+    static const struct atomic add = {LLVM_RMW_ADD, 0, 0}, and = {LLVM_RMW_AND, 0, UINT64_MAX},
+                               or = {LLVM_RMW_OR, 0, 0},
+                               min = {LLVM_RMW_UMIN, LLVM_ULT, UINT64_MAX},
+                               max = {LLVM_RMW_UMAX, LLVM_UGT, 0},
+                               min_32 = {LLVM_RMW_MIN, LLVM_SLT, INT32_MAX},
+                               max_32 = {LLVM_RMW_MAX, LLVM_SGT, UINT32_C(1) << 31},
+                               min_64 = {LLVM_RMW_MIN, LLVM_SLT, INT64_MAX},
+                               max_64 = {LLVM_RMW_MAX, LLVM_SGT, UINT64_C(1) << 63};
+    bool s32 = type == WS_T_S32, s64 = type == WS_T_S64;
+    if (!s32 && !s64 && type != WS_T_U32 && type != WS_T_U64 && type != WS_T_B32 &&
+        type != WS_T_B64)
+        return NULL;
+    switch (op) {
+    case WS_SUB_ADD:
+        return &add;
+    case WS_SUB_AND:
+        return &and;
+    case WS_SUB_OR:
+        return & or ;
+    case WS_SUB_MIN:
+        return s32 ? &min_32 : s64 ? &min_64 : &min;
+    case WS_SUB_MAX:
+        return s32 ? &max_32 : s64 ? &max_64 : &max;
+    default:
+        return NULL;
+    }
+}
+
+static llvm_value join_two(struct mem_op *a, llvm_value x, llvm_value y)
+{
+    switch (a->atomic->rmw) {
+    case LLVM_RMW_ADD:
+        return L.BuildAdd(a->b, x, y, "");
+    case LLVM_RMW_AND:
+        return L.BuildAnd(a->b, x, y, "");
+    case LLVM_RMW_OR:
+        return L.BuildOr(a->b, x, y, "");
+    default:
+        return L.BuildSelect(a->b, L.BuildICmp(a->b, a->atomic->how, x, y, ""), x, y, "");
+    }
+}
+
+/* What all lanes do together. */
+static llvm_value join_all(struct mem_op *a, llvm_value v)
+{
+    for (unsigned n = a->lanes / 2; n; n /= 2) {
+        int64_t low[LANES], high[LANES];
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = i;
+            high[i] = n + i;
+        }
+        v = join_two(
+            a, L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, low, n), ""),
+            L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, high, n), ""));
+    }
+    return L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, 0), "");
+}
+
+/* Of each lane: what those before it do together. */
+static llvm_value join_before(struct mem_op *a, llvm_value v)
+{
+    llvm_value none = ws_jit_int(a->e, ws_jit_int_type(a->e, a->bytes), a->atomic->id);
+    none = ws_jit_splat(a->e, none, LANES);
+    for (unsigned n = 0; n < LANES; n += WS_MAX(n, 1)) { /* first by one lane, then 1, 2, 4… */
+        int64_t from[LANES];
+        unsigned by = WS_MAX(n, 1);
+        for (unsigned i = 0; i < LANES; i++)
+            from[i] = i < by ? LANES : i - by;
+        llvm_value x =
+            L.BuildShuffleVector(a->b, v, none, ws_jit_constants(a->e, a->e->i32, from, LANES), "");
+        v = n ? join_two(a, v, x) : x;
+    }
+    return v;
+}
+
+static void perform_atomic(struct mem_op *a, llvm_value host)
+{
+    enum { SEQ_CST = 7 };
+    llvm_type t = ws_jit_int_type(a->e, a->bytes);
+    llvm_value v = ws_jit_vector(a->e, a->data);
+    llvm_value at = L.BuildIntToPtr(a->b, host, L.PointerType(t, 0), "");
+    llvm_value old = L.BuildAtomicRMW(a->b, a->atomic->rmw, at, join_all(a, v), SEQ_CST, 0);
+    if (a->u->d < 0)
+        return;
+    v = join_two(a, ws_jit_splat(a->e, old, LANES), join_before(a, v));
+    ws_jit_set(a->e, ws_jit_row_of(a->e->p, (uint32_t)a->u->d), v);
+}
+
+static llvm_value work_place(struct mem_op *a, size_t offset)
+{
+    return ws_jit_plus(a->e, ws_jit_field(a->e, a->e->i64, CTX(work)), offset);
+}
+
+static void add_to_work(struct mem_op *a, size_t offset)
+{
+    llvm_value to = work_place(a, offset);
+    ws_jit_store(a->e, L.BuildAdd(a->b, ws_jit_load(a->e, a->e->i64, to, 8), i64(a, 1), ""), to, 8);
+}
+
+/* As count_atomic() of ../exec/atom.inc. */
+static void count_atomic(struct mem_op *a, llvm_value address)
+{
+    add_to_work(a, offsetof(struct ws_exec_work, n_atomics));
+    if (a->shared)
+        return;
+    add_to_work(a, offsetof(struct ws_exec_work, n_atomic_sectors));
+    llvm_value to = work_place(a, offsetof(struct ws_exec_work, atomic_places));
+    llvm_value bit =
+        L.BuildMul(a->b, L.BuildLShr(a->b, address, i64(a, 9), ""), i64(a, ws_reuse_hash(1)), "");
+    bit = L.BuildShl(a->b, i64(a, 1), L.BuildAnd(a->b, bit, i64(a, 63), ""), "");
+    ws_jit_store(a->e, L.BuildOr(a->b, ws_jit_load(a->e, a->e->i64, to, 8), bit, ""), to, 8);
+}
+
+/* ---- the access, by its kind ---- */
 static void perform(struct mem_op *a, llvm_value host)
 {
+    if (a->atomic) {
+        perform_atomic(a, host);
+        return;
+    }
     if (!a->store && a->u->x & WS_X_STRONG) {
         llvm_value args[] = {a->e->c, host};
         ws_jit_call_spending(a->e, (void (*)(void))ws_jit_look, args, 2);
@@ -302,7 +433,10 @@ static bool emit_shared(struct mem_op *a)
     L.BuildCondBr(a->b, bad, other, fast);
     slow(a, other, join);
     ws_jit_begin(e, fast);
-    count_shared(a);
+    if (a->atomic)
+        count_atomic(a, first);
+    else
+        count_shared(a);
     perform(a, L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(shared)), first, ""));
     L.BuildBr(a->b, join);
     ws_jit_begin(e, join);
@@ -366,6 +500,8 @@ static void note(struct mem_op *a, llvm_value first, llvm_value last)
 static void count_global(struct mem_op *a, llvm_value first)
 {
     struct ws_jit_emit *e = a->e;
+    if (a->atomic)
+        count_atomic(a, first);
     if (a->u->x & WS_X_NOCOUNT)
         return;
     llvm_value last =
@@ -496,6 +632,20 @@ static void emit_parameter(struct mem_op *a)
     ws_jit_set(e, row, ws_jit_is_scalar(e, row) ? v : ws_jit_splat(e, v, LANES));
 }
 
+/* Whether it is an atomic that has code. */
+static bool is_atomic(struct mem_op *a, uint16_t h)
+{
+    uint32_t space = a->u->x & WS_X_SPACE_MASK, row = ws_jit_row_of(a->e->p, (uint32_t)a->u->a);
+    if (h != WS_H_atom_32 && h != WS_H_atom_64)
+        return false;
+    a->bytes = h == WS_H_atom_32 ? 4 : 8;
+    a->store = true;
+    a->shared = space == WS_SP_SHARED;
+    a->atomic = find_atomic(a->u->mx & 0xff, a->u->mx >> 8);
+    return a->atomic && ws_jit_is_scalar(a->e, row) && ws_jit_uniform(&a->e->p->rows[row]) &&
+           (a->u->x & WS_X_A32 ? a->shared : space == WS_SP_GLOBAL);
+}
+
 bool ws_jit_emit_memory(struct ws_jit_emit *e)
 {
     struct mem_op a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k], .lanes = e->p->lanes};
@@ -504,9 +654,12 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e)
         emit_parameter(&a);
         return true;
     }
-    if (e->v != WS_JIT_WHOLE || !ws_jit_unguarded(e->p, a.u) || !is_access(&a, h))
+    if (e->v != WS_JIT_WHOLE || !ws_jit_unguarded(e->p, a.u))
+        return false;
+    bool atomic = is_atomic(&a, h);
+    if (!atomic && !is_access(&a, h))
         return false;
     a.address = ws_jit_row_of(e->p, (uint32_t)a.u->a);
-    a.data = ws_jit_row_of(e->p, (uint32_t)a.u->d);
+    a.data = ws_jit_row_of(e->p, (uint32_t)(atomic ? a.u->b : a.u->d));
     return a.shared ? emit_shared(&a) : emit_global(&a);
 }

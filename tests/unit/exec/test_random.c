@@ -186,8 +186,6 @@ static void try_seed(uint64_t seed)
         }
         struct ws_exec_work work = run_ways(&p, isas[i], WS_ARRAY_SIZE(ways));
         const uint64_t *is = (const uint64_t *)&work, *want = (const uint64_t *)&interpreted;
-        /* It follows from where the host has the memory. */
-        work.atomic_places = interpreted.atomic_places;
         for (size_t k = 0; compiled && k < sizeof(work) / sizeof(*is); k++)
             if (is[k] != want[k])
                 fail_msg("seed %llu, %s: compiled, count %zu of the work is %llu, should be %llu",
