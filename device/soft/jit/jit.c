@@ -12,9 +12,9 @@
 #include "device/soft/jit/emit.h"
 #include "device/soft/jit/plan.h"
 
-/* Memory for the code of a module: about what its kernels take in two shapes each, but not so much
+/* Memory for the code of a module: what its kernels take in one shape or two, but not so much
  * that a library of thousands of kernels, of which a program uses some, takes its user's share. */
-enum { UOP_BYTES = 400, KERNEL_BYTES = 64 << 10, MODULE_BYTES = 64 << 20 };
+enum { UOP_BYTES = 1600, KERNEL_BYTES = 64 << 10, MODULE_BYTES = 64 << 20 };
 
 enum {
     LANES = 32,
