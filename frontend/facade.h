@@ -41,7 +41,7 @@
 static inline int ws_rt_record(int code)
 {
     if (WS_UNLIKELY(code) && code != CUDA_NOT_READY)
-        ws_thread.last_error = code;
+        ws_rt_failed(code);
     return code;
 }
 

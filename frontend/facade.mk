@@ -7,6 +7,7 @@ FACADE_BOTH = frontend/both/advice.c frontend/both/capture.c frontend/both/devic
 	frontend/both/stream.c
 FACADE_RUNTIME = frontend/runtime/array.c frontend/runtime/before13.c frontend/runtime/before13.h \
 	frontend/runtime/device.c frontend/runtime/driver_entry_point.c frontend/runtime/error.c \
+	frontend/runtime/last_error.c \
 	frontend/runtime/execution.c frontend/runtime/graph.c frontend/runtime/memory.c \
 	frontend/runtime/peers.c frontend/runtime/registration.c frontend/runtime/texture.c
 FACADE_DRIVER = frontend/driver/array.c frontend/driver/coredump.c frontend/driver/ctx.c \

@@ -2,6 +2,7 @@
 # one's place.
 FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c \
 	tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c \
+	frontend/session/callers.h frontend/session/callers.c \
 	frontend/session/image.h frontend/session/image.c frontend/session/link_image.h \
 	frontend/session/link_image.c frontend/session/box.h frontend/session/box.c \
 	$(FACADE_SOURCES)

@@ -10,7 +10,7 @@
 #include "frontend/session/session.h"
 #include "frontend/context/slab.h"
 
-enum { WS_CTX_STACK = 32, WS_CTX_LIMITS = 8 };
+enum { WS_CTX_STACK = 32, WS_CTX_LIMITS = 8, WS_LAST_ERRORS = 8 };
 
 struct ws_cuda_context {
     struct ws_slot slot;
@@ -26,8 +26,16 @@ struct ws_cuda_context {
     int cache_config, shared_config;
 };
 
+/* Each library that has the runtime linked into it has a copy of its own, with its own last
+ * error. */
+struct ws_last_error {
+    uintptr_t runtime; /* which copy: redirect.h */
+    int code;
+};
+
 struct ws_thread {
-    int last_error; /* of the runtime */
+    struct ws_last_error last_errors[WS_LAST_ERRORS]; /* the first n_last_errors */
+    unsigned n_last_errors;
     /* Launches of kernels that can't run, since the program last asked for the last error. */
     unsigned n_refused;
     int device; /* what cudaSetDevice said; counts while the stack is empty */
@@ -37,6 +45,12 @@ struct ws_thread {
     bool in_callback; /* runs a host function of a stream: CUDA is not for it */
 };
 extern __thread struct ws_thread ws_thread __attribute__((tls_model("initial-exec")));
+
+/* Remembers @code as the calling thread's last error, of the copy of the runtime that the program
+ * called (runtime/last_error.c). */
+void ws_rt_failed(int code);
+/* That error, or CUDA_OK; with @forget there is none any more. */
+int ws_rt_last_error(bool forget);
 
 enum ws_facade_state { WS_FACADE_NEW, WS_FACADE_OPEN, WS_FACADE_FORKED };
 enum ws_facade_state ws_facade_state(void);

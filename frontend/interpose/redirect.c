@@ -30,6 +30,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -315,7 +316,8 @@ struct loaded_object {
     uintptr_t base, first, last;
     const void *phdr;
     bool stranger;
-    int toolkit; /* toolkit.h */
+    bool own_runtime; /* a static one in a library */
+    int toolkit;      /* toolkit.h */
     char *name;
 };
 static struct loaded_object *objects;
@@ -323,6 +325,7 @@ static size_t n_objects, cap_objects;
 static unsigned long long n_adds, n_subs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool early, begun;
+static atomic_bool copies; /* stays so when the object is unloaded */
 
 static const char *base_name(const char *path)
 {
@@ -372,6 +375,9 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
     }
     o->stranger = r < 0 || r == WS_REDIRECT_STRIPPED || result.n_failed;
     if (!o->stranger) {
+        o->own_runtime = !is_program;
+        if (o->own_runtime)
+            atomic_store_explicit(&copies, true, memory_order_relaxed);
         if (begun && !early && !is_program)
             ws_log(WS_WARN,
                    "redirect: %s was loaded while a debugger holds the dynamic linker's hook: what "
@@ -499,6 +505,22 @@ int ws_redirect_toolkit(const void *address, int *ret_newest)
     }
     pthread_mutex_unlock(&lock);
     return own;
+}
+
+uintptr_t ws_redirect_runtime(const void *address)
+{
+    uintptr_t a = (uintptr_t)address, ret = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_objects && !ret; i++)
+        if (objects[i].own_runtime && a >= objects[i].first && a < objects[i].last)
+            ret = objects[i].first;
+    pthread_mutex_unlock(&lock);
+    return ret;
+}
+
+bool ws_redirect_has_copies(void)
+{
+    return atomic_load_explicit(&copies, memory_order_relaxed);
 }
 
 /* ---- objects loaded later ---- */

@@ -22,6 +22,11 @@ const char *ws_redirect_stranger(const void *address);
 /* The toolkit (toolkit.h) that the object was built with that holds the code at @address; 0: it
  * doesn't tell, or there is none. *ret_newest: the newest of all objects. */
 int ws_redirect_toolkit(const void *address, int *ret_newest);
+/* The copy of the CUDA runtime that the code at @address calls: a number that each library with a
+ * static runtime has for itself; 0: the program's, or the one that all others share. */
+uintptr_t ws_redirect_runtime(const void *address);
+/* True if a library has a copy of its own, so that it matters who calls. */
+bool ws_redirect_has_copies(void);
 enum {
     WS_REDIRECT_NONE = 0 /* no static runtime */,
     WS_REDIRECT_STRIPPED =

@@ -159,7 +159,7 @@ WS_RT_API(cudaDeviceReset, (void))
         return ws_rt_record(code);
     struct ws_cuda_context *c = ws_ctx_current();
     code = ws_ctx_reset_device(c ? c->device : ws_thread.device);
-    ws_thread.last_error = CUDA_OK;
+    (void)ws_rt_last_error(true);
     return ws_rt_record(code);
 }
 WS_RT_ALIAS(cudaThreadExit, cudaDeviceReset)

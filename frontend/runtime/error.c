@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chapter "Error Handling". The last error belongs to the thread. An error that lost the context
- * remains, for every call returns it until the device is reset; others are cleared when the program
- * reads them. */
+/* Chapter "Error Handling". An error that lost the context remains, for every call returns it until
+ * the device is reset; others are cleared when the program reads them. */
 #include "base/log.h"
 #include "frontend/facade.h"
 
 /* Asynchronous errors that have arrived in the meantime count as last errors too. */
-static int last_error(void)
+static int last_error(bool forget)
 {
     ws_thread.n_refused = 0;
+    int code = ws_rt_last_error(forget);
     if (ws_facade_state() != WS_FACADE_OPEN)
-        return ws_thread.last_error;
+        return code;
     int lost = ws_rt_error(ws_session_connect());
-    if (ws_cuda_sticky(lost))
-        return lost;
-    return ws_thread.last_error;
+    return ws_cuda_sticky(lost) ? lost : code;
 }
 
 /* A launch as kernel<<<>>>() returns nothing, so a program that does not ask may take its results
@@ -31,14 +29,12 @@ __attribute__((destructor)) static void tell_refused(void)
 
 WS_RT_API(cudaGetLastError, (void))
 {
-    int code = last_error();
-    ws_thread.last_error = CUDA_OK;
-    return code;
+    return last_error(true);
 }
 
 WS_RT_API(cudaPeekAtLastError, (void))
 {
-    return last_error();
+    return last_error(false);
 }
 
 WS_RT_TYPED_API(cudaGetErrorName, const char *, (int error))

@@ -14,10 +14,11 @@
         return 0;                                                                                  \
     }
 void **__cudaRegisterFatBinary(void *);
-int cudaMalloc(void **, unsigned long), cudaGetDeviceCount(int *);
+int cudaMalloc(void **, unsigned long), cudaGetDeviceCount(int *), cudaGetLastError(void);
 NATIVE(void **, __cudaRegisterFatBinary, (void *image))
 NATIVE(int, cudaMalloc, (void **ret, unsigned long bytes))
 NATIVE(int, cudaGetDeviceCount, (int *ret))
+NATIVE(int, cudaGetLastError, (void))
 
 static const struct {
     unsigned magic, version;

@@ -7,7 +7,15 @@ __attribute__((visibility("default"))) int library_call(void);
 int library_call(void)
 {
     int n;
-    return cudaGetDeviceCount(&n);
+    volatile int code = cudaGetDeviceCount(&n); /* no jump: the return address tells who called */
+    return code;
+}
+
+__attribute__((visibility("default"))) int library_error(void);
+int library_error(void)
+{
+    volatile int code = cudaGetLastError();
+    return code;
 }
 
 /* What a runtime does at its first call. */

@@ -11,11 +11,16 @@ int main(int argc, char **argv)
     if (argc > 1) {
         void *h = dlopen(argv[1], RTLD_NOW);
         int (*call)(void) = h ? (int (*)(void))dlsym(h, "library_call") : NULL;
-        if (!call) {
+        int (*error)(void) = h ? (int (*)(void))dlsym(h, "library_error") : NULL;
+        if (!call || !error) {
             printf("dlopen: %s\n", dlerror());
             return 3;
         }
+        printf("error before the library's call %d\n", error());
         printf("library %d\n", call());
+        int of_program = cudaGetLastError(), of_library = error();
+        printf("errors afterwards %d %d\n", of_program, of_library);
+        printf("errors at last %d\n", cudaGetLastError() + error());
         dlclose(h);
         h = dlopen(argv[1], RTLD_NOW); /* perhaps at the same address */
         call = (int (*)(void))dlsym(h, "library_call");

@@ -34,6 +34,10 @@ check "static runtime: runs" with "$here/lookalike_program" "$here/lookalike_lib
 check "static runtime: nothing native in program or library, nor in their constructors" lacks NATIVE "$tmp/out"
 check "static runtime: the program's calls return an error" grep -Eq '^program [1-9]' "$tmp/out"
 check "static runtime: a library's calls return an error" grep -Eq '^library [1-9]' "$tmp/out"
+check "static runtime: a library does not see the program's last error" \
+    grep -q "^error before the library's call 0\$" "$tmp/out"
+check "static runtime: each has its own last error" grep -Eq '^errors afterwards [1-9][0-9]* [1-9]' "$tmp/out"
+check "static runtime: the last error is cleared" grep -q '^errors at last 0$' "$tmp/out"
 check "static runtime: a library loaded again" grep -Eq '^library again [1-9]' "$tmp/out"
 check "no daemon: one line that names the endpoint and the cure" \
     sh -c "[ \$(grep -c . '$tmp/err') -eq 1 ] && grep -q 'no daemon at ipc://$tmp/none.*wattshare run' '$tmp/err'"
@@ -87,10 +91,13 @@ CPP
     LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64 check "nvcc's shared runtime: runs" with "$tmp/kd"
     check "nvcc's shared runtime: asked for our daemon" grep -q "no daemon at ipc://$tmp/none" "$tmp/err"
     "$nvcc" -shared -Xcompiler -fPIC -o "$tmp/libk.so" "$tmp/k.cu" -x cu - >/dev/null <<'CU'
-extern "C" int library_call() { int n; return cudaGetDeviceCount(&n); }
+extern "C" int library_call() { int n; volatile int code = cudaGetDeviceCount(&n); return code; }
+extern "C" int library_error() { volatile int code = cudaGetLastError(); return code; }
 CU
     check "nvcc's library, loaded later: runs" with "$here/lookalike_program" "$tmp/libk.so"
     check "nvcc's library, loaded later: got our error" grep -Eq '^library [1-9]' "$tmp/out"
+    check "nvcc's library, loaded later: each has its own last error" \
+        grep -Eq '^errors afterwards [1-9][0-9]* [1-9]' "$tmp/out"
     check "nvcc's library, loaded later: in time" lacks 'debugger' "$tmp/err"
 else
     echo "no nvcc: its programs are not tried"
