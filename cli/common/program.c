@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
@@ -135,13 +136,32 @@ static int add_to_path(const char *lib, const char *folder, bool front)
     return r;
 }
 
-/* Programs that call nvidia-smi, as CodeCarbon does, find ours where there is no other. PyCUDA
- * calls nvcc and loads what that makes, so a stand-in comes before it (frontend/compilers). */
+/* Programs that call nvidia-smi, as CodeCarbon does, find ours where there is no other. */
 static int set_path(const char *lib)
 {
     char found[PATH_MAX];
-    int r = find_program("nvidia-smi", found) ? 0 : add_to_path(lib, "/wattshare-driver", false);
-    return r || !find_program("nvcc", found) ? r : add_to_path(lib, "/wattshare-compilers", true);
+    return find_program("nvidia-smi", found) ? 0 : add_to_path(lib, "/wattshare-driver", false);
+}
+
+/* PyCUDA and CuPy call nvcc and load what that makes, so a stand-in comes before it
+ * (frontend/compilers): in PATH, and as NVCC, which CuPy asks first. Many programs take the folder
+ * two above nvcc for the toolkit's, so CUDA_PATH tells them where that is. Who says either already
+ * keeps it. */
+static int set_nvcc(const char *lib)
+{
+    static const char folder[] = "/wattshare-compilers";
+    char found[PATH_MAX], *stand_in = NULL;
+    const char *slash = strrchr(lib, '/');
+    if (!slash || !find_program("nvcc", found) || strstr(found, folder))
+        return 0;
+    if (asprintf(&stand_in, "%.*s%s/nvcc", (int)(slash - lib), lib, folder) < 0)
+        return -1;
+    int r = access(stand_in, X_OK)
+                ? 0
+                : setenv("NVCC", stand_in, 0) || setenv("CUDA_PATH", dirname(dirname(found)), 0) ||
+                      add_to_path(lib, folder, true);
+    free(stand_in);
+    return r;
 }
 
 /* Triton calls ptxas and loads what that makes. The stand-in for it lies beside the library. Who
@@ -168,7 +188,7 @@ int ws_program_environment(const char *endpoint, const char *task)
     int r = -1;
     if (lib)
         r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_path(lib) ||
-            set_ptxas(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
+            set_nvcc(lib) || set_ptxas(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
             (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;

@@ -68,6 +68,10 @@ chmod +x "$tmp/nvcc/nvcc"
     run 0 '^nvcc: --ptx -arch sm_86 -I/a b kernel.cu -o kernel.cubin$' run -- nvcc --cubin -arch sm_86 '-I/a b' kernel.cu
     run 0 '^nvcc: --ptx -o c d.cu$' run -- nvcc -cubin -o c d.cu
     run 0 '^nvcc: -c -o c d.cu$' run -- nvcc -c -o c d.cu
+    # who looks for the toolkit beside nvcc must not find the stand-in
+    unset NVCC CUDA_PATH
+    run 0 "^$build/frontend/wattshare-compilers/nvcc $tmp$" run -- sh -c 'echo "$NVCC $CUDA_PATH"'
+    NVCC=/my/nvcc CUDA_PATH=/mine run 0 '^/my/nvcc /mine$' run -- sh -c 'echo "$NVCC $CUDA_PATH"'
 )
 [ -n "$asan" ] || {
     PATH=$tmp/nvcc:/usr/bin:/bin "$build/frontend/wattshare-compilers/nvcc" --version >"$tmp/out"
