@@ -66,6 +66,9 @@ static uint64_t mean_mw(const struct ws_nvml_view *now, const struct ws_nvml_vie
 static int answer(struct field_value *f, const struct ws_nvml_view *now,
                   const struct ws_nvml_view *before)
 {
+    /* A scope of power is a part of the GPU, of which the daemon knows nothing. */
+    if (f->field != FIELD_ENERGY && f->scope)
+        return WS_NVML_NOT_SUPPORTED;
     switch (f->field) {
     case FIELD_ENERGY:
         return put_energy(f, now);

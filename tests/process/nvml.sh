@@ -68,7 +68,7 @@ client = [s["clients"][0] for s in (before, after)]
 assert busy["process"].split() == [str(pid), str(client[0]["memory_bytes"])], (busy, client)
 assert busy["processes"] == "0 1" and idle["processes"] == "0 0", (busy, idle)
 assert busy["processes_size"] == "7" and idle["processes_size"] == "0", (busy, idle)
-assert busy["fields"] == "0 0 0 0 3" and idle["fields"] == "0 0 6 0 3", (busy, idle)
+assert busy["fields"] == "0 0 0 0 3 3" and idle["fields"] == "0 0 6 0 3 3", (busy, idle)
 own = [(c["busy_uj"] + c["idle_uj"]) // 1000 for c in client]
 assert own[0] <= int(busy["field_process_energy"]) <= own[1], (own, busy)
 EOF

@@ -74,9 +74,13 @@ struct field {
 
 static void fields(void *gpu, unsigned pid)
 {
-    struct field f[] = {{.id = 83}, {.id = 83, .scope = pid}, {.id = 186}, {.id = 82}};
-    int r = function("nvmlDeviceGetFieldValues")(gpu, 4, f);
-    printf("fields %d %d %d %d %d\n", r, f[0].code, f[1].code, f[2].code, f[3].code);
+    struct field f[] = {{.id = 83},
+                        {.id = 83, .scope = pid},
+                        {.id = 186},
+                        {.id = 82},
+                        {.id = 186, .scope = 2 /* memory */}};
+    int r = function("nvmlDeviceGetFieldValues")(gpu, 5, f);
+    printf("fields %d %d %d %d %d %d\n", r, f[0].code, f[1].code, f[2].code, f[3].code, f[4].code);
     printf("field_energy %" PRIu64 "\nfield_process_energy %" PRIu64 "\nfield_power %u\n",
            f[0].value, f[1].value, (uint32_t)f[2].value);
 }
