@@ -7,24 +7,26 @@ usage: tests/clients/programs.py [--seconds S] [SUITE...]
 It fetches nothing. Run it with the Python that has the packages (a venv with warp-lang, numba-cuda, filecheck), with WATTSHARE
 naming the command, and with a daemon running. A suite whose package is not there is skipped with the reason. A module of a suite
 gets S seconds (default 300); what takes longer counts as not finished."""
-import argparse, importlib.util, os, re, shutil, subprocess, sys, tempfile
+import argparse, glob, importlib.util, os, re, shutil, subprocess, sys, tempfile
 
 WATTSHARE = os.environ.get("WATTSHARE", "wattshare")
 WARP = """array_reduce atomic runlength_encode reload sparse rand options struct func vec quat fast_math smoothstep static
 conditional ctypes utils""".split()
 NUMBA = "numba.cuda.tests"  # of it, what stands in these packages
 NUMBA_PACKAGES = ("cudapy", "cudadrv", "nrt", "doc_examples")
+# Of CuPy's tests, those that need none of NVIDIA's libraries, or seldom.
+CUPY = "binary core creation functional indexing logic manipulation math misc sorting statistics".split()
 
 
 class Skip(Exception):
     pass
 
 
-def under(argv, seconds):
+def under(argv, seconds, cwd=None):
     """What the command prints under `wattshare run`, and its status; None: not finished."""
     try:
         p = subprocess.run([WATTSHARE, "run", "--", *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           timeout=seconds, text=True, errors="replace")
+                           timeout=seconds, cwd=cwd, text=True, errors="replace")
     except subprocess.TimeoutExpired:
         return "", None
     return p.stdout, p.returncode
@@ -70,6 +72,29 @@ def numba(seconds):
     return unittests(modules, seconds)
 
 
+def cupy(seconds):
+    """One form of each test function, by pytest; each file in a process of its own."""
+    for package in ("cupy", "pytest", "hypothesis", "scipy"):
+        need(package)
+    tests = os.environ.get("CUPY_TESTS")
+    if not tests:
+        raise Skip("CUPY_TESTS does not name the folder tests of CuPy's source package")
+    here = os.path.dirname(os.path.abspath(__file__))
+    count = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
+    unfinished = []
+    for path in sorted(p for f in CUPY for p in glob.glob(os.path.join(tests, "cupy_tests", f"{f}_tests", "test_*.py"))):
+        out, status = under(["env", f"PYTHONPATH={here}", sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "one_each",
+                             "-p", "no:cacheprovider", path], seconds, cwd=tests)
+        if status not in (0, 1):
+            unfinished.append(os.path.basename(path)[:-3])
+            continue
+        for n, what in re.findall(r"(\d+) (passed|failed|error|skipped)", out.rsplit("\n", 2)[-2]):
+            count[what] += int(n)
+        for line in re.findall(r"^(?:FAILED|ERROR) .*", out, re.M):
+            print(f"  {line}", file=sys.stderr)
+    return count["passed"], count["failed"] + count["error"], count["skipped"], unfinished
+
+
 def one_by_one(rights):
     """Of a list of (name, whether it is right or None: not finished)."""
     return (sum(r is True for _, r in rights), sum(r is False for _, r in rights), 0, [n for n, r in rights if r is None])
@@ -110,7 +135,7 @@ def hashcat(seconds):
     return one_by_one(rights)
 
 
-SUITES = {"warp": warp, "numba": numba, "ffmpeg": ffmpeg, "hashcat": hashcat}
+SUITES = {"warp": warp, "numba": numba, "cupy": cupy, "ffmpeg": ffmpeg, "hashcat": hashcat}
 
 
 def main():
