@@ -187,12 +187,25 @@ static int on_product(cfg_t *cfg, cfg_opt_t *opt)
     return -1;
 }
 
+/* What people read before the text of an entry whose numbers were not fitted. */
+#define UNCALIBRATED "uncalibrated: "
+
 static int on_calibrated(cfg_t *cfg, cfg_opt_t *opt)
 {
     const char *v = cfg_opt_getnstr(opt, 0);
     if (v && strlen(v) < sizeof((struct ws_gpu_spec *)0)->calibrated)
         return 0;
     cfg_error(cfg, "gpu %s: calibrated must be at most 255 bytes of text", cfg_title(cfg));
+    return -1;
+}
+
+static int on_uncalibrated(cfg_t *cfg, cfg_opt_t *opt)
+{
+    const char *v = cfg_opt_getnstr(opt, 0);
+    if (v && strlen(v) < sizeof((struct ws_gpu_spec *)0)->calibrated - strlen(UNCALIBRATED))
+        return 0;
+    cfg_error(cfg, "gpu %s: uncalibrated must be at most %zu bytes of text", cfg_title(cfg),
+              sizeof((struct ws_gpu_spec *)0)->calibrated - sizeof(UNCALIBRATED));
     return -1;
 }
 
@@ -205,6 +218,9 @@ static void spec_from(const cfg_t *cfg, struct ws_gpu_spec *spec)
         snprintf(spec->product, sizeof(spec->product), "%s", cfg_getstr(c, "product"));
     if (cfg_size(c, "calibrated"))
         snprintf(spec->calibrated, sizeof(spec->calibrated), "%s", cfg_getstr(c, "calibrated"));
+    else if (cfg_size(c, "uncalibrated"))
+        snprintf(spec->calibrated, sizeof(spec->calibrated), UNCALIBRATED "%s",
+                 cfg_getstr(c, "uncalibrated"));
     if (cfg_size(c, "cc"))
         (void)parse_cc(cfg_getstr(c, "cc"), &spec->cc_major, &spec->cc_minor);
     uint32_t major = spec->cc_major, minor = spec->cc_minor;
@@ -292,6 +308,7 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg_set_validate_func(cfg, "gpu", on_gpu);
     cfg_set_validate_func(cfg, "gpu|product", on_product);
     cfg_set_validate_func(cfg, "gpu|calibrated", on_calibrated);
+    cfg_set_validate_func(cfg, "gpu|uncalibrated", on_uncalibrated);
     cfg_set_validate_func(cfg, "gpu|cc", on_cc);
     cfg_set_validate_func(cfg, "gpu|hardware_cc", on_cc);
     char option[64];

@@ -27,8 +27,8 @@ struct ws_gpu_spec {
     uint32_t host;
     /* p^dyn: per active SM (sBEET-mg Eq. 2; per-application values come with profiles). */
     uint32_t dynamic_mw_per_sm;
-    /* How the models below were held against measurements; "": they were not. To be shown:
-     * ws_gpu_spec_calibrated(). */
+    /* How the models below were held against measurements, or "uncalibrated: " and where the
+     * numbers come from; "": the entry does not say. To be shown: ws_gpu_spec_calibrated(). */
     char calibrated[256];
     uint32_t limit_mw; /* of the board; 0: not known */
     /* Numbers of models/event_power.h and models/event_time.h, in mW, fJ and thousandths; all 0:
@@ -44,7 +44,7 @@ struct ws_gpu_spec {
         time_shared_clocks_milli, time_norm_milli, time_launch_us_milli;
 };
 
-/* What people are told of the entry's numbers: `calibrated`, or "uncalibrated". */
+/* What people are told of the entry's numbers; "uncalibrated" if it does not say. */
 static inline const char *ws_gpu_spec_calibrated(const struct ws_gpu_spec *spec)
 {
     return *spec->calibrated ? spec->calibrated : "uncalibrated";

@@ -91,8 +91,8 @@ static bool is_key(const char *line, const char *name)
 /* Whether @line is one of those that put_numbers() writes. */
 static bool is_ours(const char *line)
 {
-    bool ours = is_key(line, "calibrated") || is_key(line, ws_fitted_knee_key.name) ||
-                is_key(line, ws_fitted_slope_key.name);
+    bool ours = is_key(line, "calibrated") || is_key(line, "uncalibrated") ||
+                is_key(line, ws_fitted_knee_key.name) || is_key(line, ws_fitted_slope_key.name);
     for (size_t i = 0; i < WS_ARRAY_SIZE(plain_keys); i++)
         ours = ours || is_key(line, plain_keys[i]);
     for (int i = 0; i < WS_EVENT_POWER_N; i++)

@@ -33,7 +33,7 @@ grep -q '^PASS drv_matmul' "$tmp/out" || fail "the program's own output is not s
 points matmul | awk 'NR > 1 && ($3 > t * 1.0001 || $4 < w) {bad = 1} NR == 2 && ($3 < t * .49 || $3 > t * .51) {bad = 1} {t = $3; w = $4} END {exit bad}' ||
     { points matmul; fail "times or powers can't be"; }
 ok "times fall and power rises with SMs"
-grep -q '^catalog entry rtx3070: uncalibrated$' "$tmp/out" || fail "it is not said how far the software GPU can be trusted"
+grep -q '^catalog entry rtx3070: uncalibrated: power' "$tmp/out" || fail "it is not said how far the software GPU can be trusted"
 first=$(points matmul | head -n 1)
 LD_PRELOAD=$asan "$wattshare" profile --json --store "$s" --sms 1 -- "$cuda/drv_matmul" 96 2 >"$tmp/json" 2>"$tmp/out" || { cat "$tmp/out"; fail "profile --json"; }
 python3 -c 'import json,sys; v=json.load(open(sys.argv[1])); assert len(v)==1 and v[0]["name"]=="matmul" and len(v[0]["sms"])==7 and v[0]["sms"][0]["n_runs"]==4, v' "$tmp/json" ||

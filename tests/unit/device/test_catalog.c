@@ -129,6 +129,10 @@ static void test_shipped_catalog(void **state)
         assert_non_null(s);
         assert_int_equal(s->n_sms, rows[i].sms);
         assert_true(s->cc_major * 10 + s->cc_minor >= 75);
+        /* Each says where its figures come from. */
+        bool is_fitted = s->energy_dram_fj > 0;
+        assert_int_equal(
+            strncmp(s->calibrated, is_fitted ? "power " : "uncalibrated: ", is_fitted ? 6 : 14), 0);
     }
     const struct ws_gpu_spec *s = ws_catalog_find(&f->c, "rtx3070");
     assert_int_equal(s->memory_bytes, UINT64_C(8) << 30);
@@ -140,7 +144,6 @@ static void test_shipped_catalog(void **state)
     /* What was held against measurements says so, and what was not does not. */
     assert_non_null(strstr(ws_catalog_find(&f->c, "v100")->calibrated, "20 applications"));
     assert_true(ws_catalog_find(&f->c, "v100")->energy_dram_fj > 0);
-    assert_string_equal(ws_catalog_find(&f->c, "rtx3080ti")->calibrated, "");
     assert_int_equal(ws_catalog_find(&f->c, "rtx3080ti")->energy_dram_fj, 0);
 }
 
@@ -158,6 +161,17 @@ static void test_calibrated(void **state)
     assert_non_null(strstr(f->d.v[0].text, "calibrated must be at most 255 bytes"));
     assert_int_equal(f->d.v[0].line, 5);
     assert_int_equal(strlen(f->c.v[0].calibrated), 255);
+    ws_diags_deinit(&f->d);
+    f->d = WS_DIAGS_NULL;
+    for (int bytes = 241; bytes <= 242; bytes++) {
+        snprintf(swap, sizeof(swap), "sms = 3\nuncalibrated = \"%0*d\"", bytes, 0);
+        put_gpu(f, "a.conf", "g", "sms", swap);
+        int r = ws_catalog_load(&f->c, path, &f->d);
+        assert_int_equal(r, bytes == 241 ? 0 : WS_CATALOG_E_INVALID);
+    }
+    assert_non_null(strstr(f->d.v[0].text, "uncalibrated must be at most 241 bytes"));
+    assert_int_equal(strlen(f->c.v[0].calibrated), 255);
+    assert_int_equal(strncmp(f->c.v[0].calibrated, "uncalibrated: 0", 15), 0);
     ws_diags_deinit(&f->d);
     f->d = WS_DIAGS_NULL;
 }

@@ -599,7 +599,8 @@ static void entry_is_written(void **state)
 {
     static const char before[] =
         "# a comment\ngpu other {\n    power_static_mw = 1\n}\n"
-        "gpu mine {\n    sms = 3\n    static_mw = 9\n    power_static_mw = 2\n    # kept\n}\n";
+        "gpu mine {\n    sms = 3\n    static_mw = 9\n    uncalibrated = \"x\"\n"
+        "    power_static_mw = 2\n    # kept\n}\n";
     char path[] = "/tmp/ws_entry_XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, before, strlen(before)) == (ssize_t)strlen(before));
@@ -629,6 +630,7 @@ static void entry_is_written(void **state)
         assert_non_null(strstr(mine, lines[i]));
     assert_null(strstr(mine, "power_static_mw = 2\n"));
     assert_null(strstr(mine, "static_mw = 9\n"));
+    assert_null(strstr(mine, "uncalibrated"));
     assert_int_equal(ws_fit_entry_write(path, "mine", &plain, &p, &t, "power 1 %"), 0);
     assert_string_equal(text_of(path), after);
     unlink(path);
