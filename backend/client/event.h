@@ -14,10 +14,17 @@ struct ws_record {
     struct ws_context *context;
     struct ws_list streams; /* blocked in a WAIT for this: ws_stream.blocked */
     struct ws_list syncs;   /* replies due: record.c */
+    struct ws_list telling; /* server->queues.records: done, and not all who wait know */
 };
 void ws_record_init(struct ws_record *r, struct ws_context *x, uint32_t n_refs);
+/* It is done from now on. Those who wait for it are told by ws_record_tell(). */
 void ws_record_finish(struct ws_record *r, uint64_t end_ns);
+/* Tells some of those who wait for the first record of server->queues.records, and takes it off the
+ * queue if they were the last. Return: how many. */
+unsigned ws_record_tell(struct ws_server *s);
 void ws_record_unref(struct ws_record *r);
+/* The server ends: forgets what is on server->queues.records. */
+void ws_records_forget(struct ws_server *s);
 /* The client is told with a reply when the record is done. */
 void ws_record_sync(struct ws_record *r, struct ws_client *c, uint64_t seq);
 /* Of a client that is gone: one of those replies. Return: false: none is due. */

@@ -76,14 +76,17 @@ struct ws_context { /* of a client on one of its devices */
 struct ws_client_streams {
     struct ws_stream *by_id, *last; /* last: that was found */
     uint32_t n;
-    struct ws_list ready; /* those that may go on: ws_stream.ready */
-    struct ws_list runs;  /* server->queues.ready */
+    struct ws_list ready;   /* those that may go on: ws_stream.ready */
+    struct ws_list runs;    /* server->queues.ready */
+    struct ws_list polling; /* those whose head waits for a value: ws_stream.blocked */
+    struct ws_list polls;   /* server->queues.polling, while there are any, or a little longer */
 };
 struct ws_server_queues {    /* what ws_server_run_ready() empties, and polling */
     struct ws_list ready;    /* clients with streams that may go on, or joins.reached */
     struct ws_list waiting;  /* clients that wait, which the dispatcher is yet to be told */
     struct ws_list gated_go; /* contexts whose gated job is to be let go */
-    struct ws_list polling;  /* streams whose head waits for a value: ws_stream.blocked */
+    struct ws_list records;  /* done, and some do not know yet: ws_record.telling */
+    struct ws_list polling;  /* clients with streams whose head waits for a value */
     struct ws_list chores;   /* clients whose chores have begun: ws_client_chores.waiting */
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A stream writes a word, at once when it gets there, or waits until a word in the client's
  * memory compares as it wants. Kernels, copies and the program itself write such words without
- * telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing else happens.
+ * telling anybody, so the loop looks: at every turn, and every POLL_MS if nothing else happens. Of
+ * very many streams it looks at LOOKS_A_TURN in a turn, at as many of each client's.
  * Reading needs no device: soft devices' memory and pinned memory are mapped here, and only the
  * loop takes mappings away. In a real GPU's memory, which is out of the host's reach, values are
  * written by a copy, and waiting for one is refused. */
@@ -12,7 +13,7 @@
 #include "backend/backend.h"
 #include "backend/client/stream.h"
 
-enum { POLL_MS = 1 };
+enum { POLL_MS = 1, LOOKS_A_TURN = 1024 };
 
 static bool out_of_reach(const struct ws_mapping *m)
 {
@@ -114,12 +115,51 @@ bool ws_value_pass(struct ws_command *j)
     return compare(have, j->value.value, j->value.bytes, j->value.compare);
 }
 
+void ws_value_wait(struct ws_stream *s)
+{
+    struct ws_client *c = s->context->client;
+    ws_list_append(&c->streams.polling, &s->blocked);
+    if (ws_list_empty(&c->streams.polls))
+        ws_list_append(&c->server->queues.polling, &c->streams.polls);
+}
+
+/* Looks at up to @most of the client's streams; the next time comes the turn of the others. Return:
+ * how many. */
+static unsigned look(struct ws_client *c, unsigned most)
+{
+    struct ws_list looked_at, *n;
+    unsigned k = 0;
+    ws_list_init(&looked_at);
+    for (; k < most && (n = ws_list_pop(&c->streams.polling)); k++) {
+        struct ws_stream *s = ws_list_entry(n, struct ws_stream, blocked);
+        ws_list_append(&looked_at, n);
+        if (ws_value_pass(s->head))
+            ws_stream_wake(s);
+    }
+    while ((n = ws_list_pop(&looked_at)))
+        ws_list_append(&c->streams.polling, n);
+    return k;
+}
+
+static unsigned n_polling(const struct ws_server *s)
+{
+    unsigned k = 0;
+    ws_list_for_each (n, &s->queues.polling)
+        k++;
+    return k;
+}
+
 int ws_server_poll_values(struct ws_server *s)
 {
-    ws_list_for_each_safe (n, &s->queues.polling) {
-        struct ws_stream *st = ws_list_entry(n, struct ws_stream, blocked);
-        if (ws_value_pass(st->head))
-            ws_stream_wake(st);
+    if (WS_LIKELY(ws_list_empty(&s->queues.polling)))
+        return -1;
+    unsigned n_clients = n_polling(s), each = LOOKS_A_TURN / n_clients + 1, n_looks = 0;
+    for (; n_clients && n_looks < LOOKS_A_TURN; n_clients--) {
+        struct ws_list *n = ws_list_pop(&s->queues.polling);
+        struct ws_client *c = ws_list_entry(n, struct ws_client, streams.polls);
+        n_looks += look(c, each);
+        if (!ws_list_empty(&c->streams.polling))
+            ws_list_append(&s->queues.polling, n);
     }
     return ws_list_empty(&s->queues.polling) ? -1 : POLL_MS;
 }

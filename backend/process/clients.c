@@ -83,6 +83,7 @@ static void client_free(struct ws_client *c)
     ws_list_remove(&c->out.dirty);
     ws_list_remove(&c->jobs.waiting);
     ws_list_remove(&c->streams.runs);
+    ws_list_remove(&c->streams.polls);
     if (c->out.stuck_since_ns)
         c->server->out.n_congested--;
     ws_module_loads_forget(c, NULL);
@@ -134,6 +135,8 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->memory.exports);
     ws_list_init(&c->streams.ready);
     ws_list_init(&c->streams.runs);
+    ws_list_init(&c->streams.polling);
+    ws_list_init(&c->streams.polls);
     ws_list_init(&c->joins.open);
     ws_list_init(&c->joins.reached);
     ws_list_init(&c->joins.quiescing);
@@ -427,6 +430,7 @@ static void end(struct ws_client *c)
         ws_handoff_close(s, c->wire.handoff);
     ws_list_remove(&c->jobs.waiting);
     ws_list_remove(&c->streams.runs);
+    ws_list_remove(&c->streams.polls);
     ws_gated_forget(c);
     ws_dispatch_forget(c);
     ws_status_ended(c);

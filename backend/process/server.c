@@ -110,6 +110,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_messages_init(s);
     ws_list_init(&s->out.dirty);
     ws_list_init(&s->queues.ready);
+    ws_list_init(&s->queues.records);
     ws_list_init(&s->queues.polling);
     ws_list_init(&s->queues.chores);
     ws_list_init(&s->queues.waiting);
@@ -186,6 +187,7 @@ struct ws_server *ws_server_free(struct ws_server *s)
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
+    ws_records_forget(s);
     while (atomic_load(&s->commands.n_waking))
         usleep(20);
     ws_energy_log_close(s->energy_log, s);
@@ -306,7 +308,7 @@ int ws_server_turn(struct ws_server *s)
         poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));
     poll_ms = ws_timeout_sooner(poll_ms, ws_uploads_turn(s));
     int trace_ms = ws_tracing_turn(s);
-    more |= !ws_list_empty(&s->queues.ready);
+    more |= !ws_list_empty(&s->queues.ready) || !ws_list_empty(&s->queues.records);
     return more ? 0
                 : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
                                     ws_timeout_sooner(log_ms, trace_ms));

@@ -152,8 +152,9 @@ static void command_start(struct ws_stream *s, struct ws_command *j)
     ws_stream_leave(j);
 }
 
-/* Commands of a stream until it is another's turn, and of all until the call ends. */
-enum { PUMP_MOST = 64, RUN_MOST = 1024 };
+/* Commands of a stream until it is another's turn, and of all until the call ends; and how many of
+ * them take as long as a reply. */
+enum { PUMP_MOST = 64, RUN_MOST = 1024, REPLY_COMMANDS = 4 };
 
 /* Starts what may start. The stream may be gone on return. Return: how many commands. */
 static unsigned pump(struct ws_stream *s)
@@ -178,7 +179,7 @@ static unsigned pump(struct ws_stream *s)
         if (j->kind == WS_COMMAND_HOST_FUNCTION && !ws_host_function_pass(j))
             return n;
         if (j->kind == WS_COMMAND_VALUE && !ws_value_pass(j)) {
-            ws_list_append(&c->server->queues.polling, &s->blocked);
+            ws_value_wait(s);
             return n;
         }
         if (j->kind == WS_COMMAND_OP &&
@@ -220,13 +221,15 @@ void ws_server_run_ready(struct ws_server *s)
     struct ws_list *n;
     unsigned n_run = 0;
     while (n_run < RUN_MOST) {
+        if (WS_UNLIKELY(!ws_list_empty(&s->queues.records))) /* beside those who may go on */
+            n_run += REPLY_COMMANDS * ws_record_tell(s);
         if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
             ws_dispatch_waiting(s);
         } else if ((n = ws_list_pop(&s->queues.ready))) {
             n_run += run_some(ws_list_entry(n, struct ws_client, streams.runs));
         } else if ((n = ws_list_pop(&s->queues.gated_go))) {
             ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
-        } else {
+        } else if (ws_list_empty(&s->queues.records)) {
             return;
         }
     }

@@ -133,8 +133,8 @@ static const char *mappings(const struct target *t, unsigned copy)
 /* Streams that wait for values which nobody writes. */
 static const char *values(const struct target *t, unsigned copy)
 {
-    enum { CLIENTS = 8, STREAMS = 4000 };
-    struct raw r[CLIENTS];
+    enum { CLIENTS = 200, STREAMS = 1000 };
+    static struct raw r[CLIENTS];
     Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
     (void)copy;
     alloc.bytes = 4096;
@@ -156,6 +156,83 @@ static const char *values(const struct target *t, unsigned copy)
     }
     while (attack_goes_on(t))
         attack_sleep_ms(5);
+    return NULL;
+}
+
+/* Exports an event that waits for function 1 of @r. */
+static bool export_event(struct raw *r, uint8_t handle[WS_SHARE_BYTES])
+{
+    Ws__HostFunction held = WS__HOST_FUNCTION__INIT;
+    Ws__EventRecord record = WS__EVENT_RECORD__INIT;
+    Ws__Share share = WS__SHARE__INIT;
+    held.stream = record.stream = WS_STREAM_DEFAULT_0;
+    held.function = record.event = share.event = 1;
+    share.what = WS__SHARE__WHAT__EVENT_EXPORT;
+    raw_put(r, WS__COMMAND__C_HOST_FUNCTION, &held);
+    raw_put(r, WS__COMMAND__C_EVENT_RECORD, &record);
+    uint64_t seq = raw_put(r, WS__COMMAND__C_SHARE, &share);
+    return !raw_send(r) && raw_wait_data(r, seq, handle, WS_SHARE_BYTES);
+}
+
+/* Many clients wait for one event, each very often. One word then ends all this waiting. */
+static const char *syncs(const struct target *t, unsigned copy)
+{
+    enum { CLIENTS = 40, SYNCS = 8000 };
+    static struct raw r[CLIENTS];
+    struct raw owner;
+    uint8_t handle[WS_SHARE_BYTES];
+    uint64_t function = 1;
+    (void)copy;
+    while (attack_goes_on(t) && attack_open(&owner, t) && export_event(&owner, handle)) {
+        Ws__Share share = WS__SHARE__INIT;
+        Ws__Sync sync = WS__SYNC__INIT;
+        unsigned n = 0;
+        share.what = WS__SHARE__WHAT__EVENT_IMPORT;
+        share.handle = (ProtobufCBinaryData){sizeof(handle), handle};
+        share.event = sync.event = 1;
+        sync.what_case = WS__SYNC__WHAT_EVENT;
+        for (int e = 0; !e && n < CLIENTS && attack_open(&r[n], t); n++) {
+            e = raw_call(&r[n], WS__COMMAND__C_SHARE, &share, NULL);
+            for (unsigned i = 0; !e && i < SYNCS; i++) {
+                raw_put(&r[n], WS__COMMAND__C_SYNC, &sync);
+                if (i % BATCH == BATCH - 1)
+                    e = raw_send(&r[n]);
+            }
+            complain("syncs", e);
+        }
+        attack_sleep_ms(300);
+        raw_put(&owner, WS__COMMAND__C_HOST_FUNCTION_DONE, &function);
+        raw_send(&owner);
+        attack_sleep_ms(200);
+        raw_close(&owner);
+        while (n)
+            raw_close(&r[--n]);
+    }
+    return NULL;
+}
+
+/* Fills of a range of very many mappings, with a hole behind the last. */
+static const char *ranges(const struct target *t, unsigned copy)
+{
+    enum { N = 100000, FILLS = 200 };
+    Ws__Fill fill = WS__FILL__INIT;
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t))
+        return NULL;
+    int e = create(&r, 1);
+    e = e ? e : map_often(&r, 1, N, false, &fill.dst);
+    e = e ? e : access_to(&r, fill.dst, (uint64_t)N * GRANULE);
+    complain("ranges", e);
+    fill.stream = WS_STREAM_DEFAULT_0;
+    fill.value_bytes = 1;
+    fill.width_bytes = (uint64_t)N * GRANULE + 1;
+    while (attack_goes_on(t) && !e) {
+        for (unsigned i = 0; i < FILLS; i++)
+            raw_put(&r, WS__COMMAND__C_FILL, &fill);
+        e = raw_send(&r);
+        attack_sleep_ms(20);
+    }
     return NULL;
 }
 
@@ -304,7 +381,9 @@ const struct attack attacks_walk[] = {
      .ms = 5000, .max_mib = 2048},
     {"7", "mappings", "changes 100,000 mappings by one command", mappings, .ms = 6000,
      .max_mib = 1024},
-    {"7", "values", "32,000 streams that wait for values", values, .ms = 3000},
+    {"7", "values", "200,000 streams that wait for values", values, .ms = 5000},
+    {"7", "syncs", "40 clients wait for an event 8,000 times each", syncs, .ms = 4000},
+    {"7", "ranges", "fills ranges of 100,000 mappings", ranges, .ms = 4000, .max_mib = 1024},
     {"7", "marks", "waits for 4,000 busy streams, 100 times at once", marks, .ms = 3000},
     {"7", "release", "lets 400,000 waiting commands go on at once", release, .ms = 3000},
     {"7", "references", "gives up some of 200,000 references", references, .ms = 4000,
