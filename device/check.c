@@ -2,8 +2,10 @@
 /* What every device asks of an operation before it starts.
  *
  * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is
- * mapped, and what is written is writable. A range may cross mappings that adjoin. Launches: the
- * rules of base/launch_check.h, and that module, parameters and SM set fit. */
+ * mapped, and what is written is writable. A range may cross mappings that adjoin. Of very many
+ * mappings, or of rows with gaps between them, the first WS_SPACE_COVERS_MOST are looked at, for the
+ * caller has other clients: the device finds what is wrong behind them when it gets there. Launches:
+ * the rules of base/launch_check.h, and that module, parameters and SM set fit. */
 #include "device/check.h"
 
 #include <stdarg.h>
@@ -26,8 +28,7 @@ static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t b
                      struct ws_device **ret_device)
 {
     uint64_t at = va, left = bytes;
-    bool first = true;
-    while (left) {
+    for (unsigned k = 0; left && k < WS_SPACE_COVERS_MOST; k++) {
         uint8_t *host;
         uint64_t n;
         uint32_t flags;
@@ -44,9 +45,8 @@ static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t b
                           (unsigned long long)at);
             return false;
         }
-        if (first)
+        if (!k)
             *ret_device = device;
-        first = false;
         n = WS_MIN(n, left);
         at += n;
         left -= n;
@@ -105,8 +105,9 @@ static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, 
         return false;
     op->error = WS_DEV_OK;
     op->text[0] = 0;
-    for (uint64_t z = 0; z < b->depth; z++)
-        for (uint64_t y = 0; y < b->height; y++)
+    unsigned n_rows = 0;
+    for (uint64_t z = 0; z < b->depth && n_rows < WS_SPACE_COVERS_MOST; z++)
+        for (uint64_t y = 0; y < b->height && n_rows < WS_SPACE_COVERS_MOST; y++, n_rows++)
             if (!range_ok(op, what, b->va + z * b->pitch.slice + y * b->pitch.row, b->width, write,
                           ret_device))
                 return false;

@@ -282,7 +282,7 @@ bool ws_space_find_near(const struct ws_space *s, uint32_t who, uint64_t va,
 bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool write)
 {
     struct ws_mapping m;
-    for (;;) {
+    for (unsigned k = 0; k < WS_SPACE_COVERS_MOST; k++) {
         if (!lookup(s, va, &m) || !m.readers || (write && !m.writers))
             return false;
         uint64_t n = m.bytes - (va - m.va);
@@ -291,6 +291,7 @@ bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool
         va += n;
         bytes -= n;
     }
+    return true;
 }
 
 bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,

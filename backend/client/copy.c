@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies and fills. Everything that the client names is checked here against what it owns; the
  * device then moves the bytes. The device checks addresses again when the operation runs,
- * because memory may have been freed in between. */
+ * because memory may have been freed in between, and because ranges of very many mappings are
+ * checked here in part. */
 #include "backend/backend.h"
 #include "backend/client/submit.h"
 #include "backend/client/segment.h"

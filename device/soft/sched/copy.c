@@ -19,6 +19,7 @@
 #include "device/soft/soft_private.h"
 
 #define INLINE_BYTES    (UINT64_C(64) << 10)
+#define INLINE_ROWS     UINT64_C(64) /* each may lie in another mapping */
 #define CHUNK_MIN_BYTES (UINT64_C(1) << 20)
 #define CHUNK_MAX_BYTES (UINT64_C(8) << 20)
 
@@ -44,15 +45,16 @@ static enum ws_engine engine_of(const struct ws_device *dst, const struct ws_dev
 
 /* ---- moving bytes ---- */
 
-/* Host address of @va, and as many of @bytes as are mapped together. The range was checked; if it
- * was unmapped since, NULL. */
-static uint8_t *resolve(const struct ws_op *op, uint64_t va, uint64_t *bytes)
+/* Host address of @va, and as many of @bytes as are mapped together. NULL: it is not mapped, or is
+ * to be written and may only be read. */
+static uint8_t *resolve(const struct ws_op *op, uint64_t va, bool writes, uint64_t *bytes)
 {
     uint8_t *host;
     uint64_t n;
     uint32_t flags;
     struct ws_device *device;
-    if (!ws_space_resolve(op->space, va, &host, &n, &flags, &device))
+    if (!ws_space_resolve(op->space, va, &host, &n, &flags, &device) ||
+        (writes && flags & WS_MAP_READONLY))
         return NULL;
     *bytes = WS_MIN(*bytes, n);
     return host;
@@ -64,13 +66,14 @@ struct soft_copy_side {
     const struct ws_op *op;
     uint8_t *host; /* of the whole, where it is given */
     uint64_t va;
+    bool writes;
     const struct ws_pitches *pitch;
     uint64_t known_va, known_bytes;
     uint8_t *known;
 };
 
-/* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: unmapped
- * meanwhile. */
+/* Host address of the byte at @offset, and as many of @bytes as are mapped together. NULL: as for
+ * resolve(). */
 static uint8_t *side_at(struct soft_copy_side *s, uint64_t offset, uint64_t *bytes)
 {
     uint64_t va = s->va + offset;
@@ -79,7 +82,7 @@ static uint8_t *side_at(struct soft_copy_side *s, uint64_t offset, uint64_t *byt
     if (va - s->known_va >= s->known_bytes) {
         s->known_bytes = UINT64_MAX;
         s->known_va = va;
-        s->known = resolve(s->op, va, &s->known_bytes);
+        s->known = resolve(s->op, va, s->writes, &s->known_bytes);
         if (!s->known) {
             s->known_bytes = 0;
             return NULL;
@@ -93,8 +96,11 @@ static uint8_t *side_at(struct soft_copy_side *s, uint64_t offset, uint64_t *byt
 static bool copy_part(const struct ws_soft *device, const struct ws_op *op, uint64_t from,
                       uint64_t bytes)
 {
-    struct soft_copy_side d = {
-        .op = op, .host = op->copy.dst_host, .va = op->copy.dst_va, .pitch = &op->copy.dst};
+    struct soft_copy_side d = {.op = op,
+                               .host = op->copy.dst_host,
+                               .va = op->copy.dst_va,
+                               .writes = true,
+                               .pitch = &op->copy.dst};
     struct soft_copy_side s = {.op = op,
                                .host = (uint8_t *)op->copy.src_host,
                                .va = op->copy.src_va,
@@ -159,8 +165,8 @@ static bool fill_part(const struct ws_soft *device, const struct ws_op *op, uint
     uint64_t width = op->fill.width_bytes;
     while (bytes) {
         uint64_t row = from / width, col = from % width, n = WS_MIN(bytes, width - col);
-        uint8_t *p = resolve(
-            op, op->fill.va + row * (op->fill.height > 1 ? op->fill.pitch_bytes : 0) + col, &n);
+        uint64_t va = op->fill.va + row * (op->fill.height > 1 ? op->fill.pitch_bytes : 0) + col;
+        uint8_t *p = resolve(op, va, true, &n);
         if (!p)
             return false;
         fill_bytes(p, n, op->fill.value, op->fill.value_bytes);
@@ -212,6 +218,13 @@ static void finish(struct ws_soft *d, struct ws_op *op, enum ws_engine engine, u
     ws_soft_done(d, op);
 }
 
+static uint64_t n_rows(const struct ws_op *op)
+{
+    return op->kind == WS_OPK_COPY
+               ? WS_MAX(op->copy.height, UINT64_C(1)) * WS_MAX(op->copy.depth, UINT64_C(1))
+               : op->fill.height;
+}
+
 void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
 {
     uint64_t bytes;
@@ -224,7 +237,7 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
         return;
     }
     atomic_fetch_add_explicit(&d->n_copies, 1, memory_order_relaxed);
-    if (bytes <= INLINE_BYTES) {
+    if (bytes <= INLINE_BYTES && n_rows(op) <= INLINE_ROWS) {
         unsigned epoch = op->space ? ws_space_enter(op->space) : 0;
         if (!part(d, op, 0, bytes))
             ws_soft_fail(op, WS_DEV_E_ILLEGAL_ADDRESS, "copy: memory was unmapped meanwhile");
