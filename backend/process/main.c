@@ -417,12 +417,14 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
 
 /* Messages of up to 4 MiB come and go. If each had a mapping of its own, half of the time of a busy
  * daemon would go into making pages. Larger blocks (images) go back to the system when they are
- * freed, and so does the end of the heap. */
+ * freed. The end of the heap does not: after many small things of a client have been freed, the last
+ * of them could give back 100 MiB at once, which keeps the loop for more than 10 ms. What is freed
+ * there is used again, and how much there can be is on the users' accounts. */
 static void keep_freed_memory(void)
 {
-    enum { KEPT_BYTES = 64 << 20, OWN_MAPPING_BYTES = 8 << 20 };
+    enum { NEVER = -1, OWN_MAPPING_BYTES = 8 << 20 };
     (void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
-    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, NEVER);
 }
 
 /* The kernel's table of a process's descriptors grows when they are more than it has room for. In a
