@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -108,29 +107,11 @@ bool ws_segment_settle(struct ws_client *c, struct ws_segment *g)
 {
     if (g->fd < 0)
         return true;
-    if (!is_mapped_later(c->server) && !ws_packet_memfd_seal_holes(g->fd))
+    bool own = g->kind == WS_HANDOFF_SHARED; /* others may map it later */
+    if (!own && !is_mapped_later(c->server) && !ws_packet_memfd_seal_holes(g->fd))
         return false;
     close_fd(c, g);
     return true;
-}
-
-/* Maps @g's file. What the client has registered before, at another address, is sealed: nobody can
- * map it by its descriptor again, but the mapping that is there can be doubled. */
-static void *map_file(struct ws_client *c, struct ws_segment *g)
-{
-    struct stat st;
-    if (fstat(g->fd, &st))
-        return MAP_FAILED;
-    g->device = st.st_dev;
-    g->inode = st.st_ino;
-    void *map = mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
-    if (map != MAP_FAILED || errno != EPERM)
-        return map;
-    struct ws_segment *s, *next;
-    HASH_ITER (hh, c->segments.by_id, s, next)
-        if (s->device == g->device && s->inode == g->inode)
-            return mremap(s->map, 0, g->map_bytes, MREMAP_MAYMOVE);
-    return map;
 }
 
 /* @came: the client's memory, or -1: new memory */
@@ -156,7 +137,8 @@ static Ws__Error segment_new(struct ws_client *c, const struct ws_handoff_reques
     g->map_bytes = map_bytes;
     g->fd = came >= 0 ? fcntl(came, F_DUPFD_CLOEXEC, 0)
                       : ws_packet_memfd_for_two("wattshare-segment", g->map_bytes);
-    g->map = g->fd < 0 ? MAP_FAILED : map_file(c, g);
+    g->map = g->fd < 0 ? MAP_FAILED
+                       : mmap(NULL, g->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (g->map == MAP_FAILED) {
         if (g->fd >= 0)
             close(g->fd);

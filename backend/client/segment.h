@@ -11,8 +11,6 @@ struct ws_segment {
     uint32_t id;
     uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED, WS_HANDOFF_SHARED */
     int fd;        /* until it is settled, then -1 */
-    dev_t device;  /* of the memory's file */
-    ino_t inode;
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;

@@ -243,7 +243,7 @@ static void test_small_memory_at_a_second_place(void **state)
 static void test_mapped_host_memory(void **state)
 {
     enum { BYTES = 8192, N = BYTES / 4 };
-    int fd = ws_packet_memfd_for_two("suite", BYTES);
+    int fd = ws_packet_memfd("suite", BYTES);
     assert_true(fd >= 0);
     float *host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     uint64_t at = SUITE_HOST_VA, c = suite_alloc(&S, 0, BYTES);

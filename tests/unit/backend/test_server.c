@@ -744,25 +744,27 @@ static void test_segments_of_the_clients_own(void **state)
     close(good);
 }
 
-/* The client registers the same memory at two addresses. The first use seals it, so that nobody can
- * map it by its descriptor any more. */
-static void test_memory_that_is_registered_twice(void **state)
+/* What the daemon has made is sealed once it is used. What the client has brought is not: other
+ * processes may map it later. */
+static void test_whose_memory_is_sealed(void **state)
 {
     enum { BYTES = 8192 };
     struct wss *w = *state;
-    struct ws_segment *first, *again;
-    struct ws_handoff_request q = {.kind = WS_HANDOFF_SHARED, .bytes = BYTES};
+    struct ws_segment *own, *made;
+    struct ws_handoff_request shared = {.kind = WS_HANDOFF_SHARED, .bytes = BYTES},
+                              pinned = {.kind = WS_HANDOFF_PINNED, .bytes = BYTES};
     wss_hello(w, 0, NULL);
     struct ws_client *c = client_of(w, 0);
-    int fd = ws_packet_memfd_for_two("twice", BYTES);
+    int fd = ws_packet_memfd_for_two("own", BYTES);
     assert_true(fd >= 0);
-    assert_int_equal(ws_segment_share(c, &q, fd, &first), WS__ERROR__OK);
-    assert_true(ws_segment_settle(c, first));
+    assert_int_equal(ws_segment_share(c, &shared, fd, &own), WS__ERROR__OK);
+    assert_true(ws_segment_settle(c, own));
+    assert_ptr_not_equal(mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+    close(fd);
+    assert_int_equal(ws_segment_new(c, &pinned, &made), WS__ERROR__OK);
+    fd = dup(made->fd);
+    assert_true(ws_segment_settle(c, made));
     assert_ptr_equal(mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
-    assert_int_equal(ws_segment_share(c, &q, fd, &again), WS__ERROR__OK);
-    assert_true(ws_segment_settle(c, again));
-    strcpy((char *)first->data + 4096, "same");
-    assert_string_equal((char *)again->data + 4096, "same");
     close(fd);
 }
 
@@ -888,7 +890,7 @@ int main(int argc, char **argv)
         T(test_addresses_of_pinned_memory_are_shared),
         T(test_addresses_for_others_cannot_be_named),
         T(test_segments_of_the_clients_own),
-        T(test_memory_that_is_registered_twice),
+        T(test_whose_memory_is_sealed),
         T(test_host_unmap_and_map_again),
         T(test_status_needs_no_hello_and_remembers),
         T(test_a_trace_ends_when_nobody_asks),
