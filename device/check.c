@@ -3,9 +3,9 @@
  *
  * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is
  * mapped, and what is written is writable. A range may cross mappings that adjoin. Of very many
- * mappings, or of rows with gaps between them, the first WS_SPACE_COVERS_MOST are looked at, for the
- * caller has other clients: the device finds what is wrong behind them when it gets there. Launches:
- * the rules of base/launch_check.h, and that module, parameters and SM set fit. */
+ * mappings, or of rows with gaps between them, the first WS_SPACE_COVERS_MOST are looked at, for
+ * the caller has other clients: the device finds what is wrong behind them when it gets there.
+ * Launches: the rules of base/launch_check.h, and that module, parameters and SM set fit. */
 #include "device/check.h"
 
 #include <stdarg.h>

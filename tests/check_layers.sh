@@ -61,7 +61,7 @@ allow backend base protocol ptx models policy templates device
 # everywhere.
 inside backend accounts
 inside backend learn
-inside backend steps
+inside backend steps 'accounts/.*'
 inside backend code 'accounts/.*' 'learn/.*'
 inside backend config 'accounts/.*' 'code/.*'
 inside backend client 'accounts/.*' 'steps/.*' 'learn/.*' 'code/.*' 'config/.*' process/config.h

@@ -417,9 +417,9 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
 
 /* Messages of up to 4 MiB come and go. If each had a mapping of its own, half of the time of a busy
  * daemon would go into making pages. Larger blocks (images) go back to the system when they are
- * freed. The end of the heap does not: after many small things of a client have been freed, the last
- * of them could give back 100 MiB at once, which keeps the loop for more than 10 ms. What is freed
- * there is used again, and how much there can be is on the users' accounts. */
+ * freed. The end of the heap does not: after many small things of a client have been freed, the
+ * last of them could give back 100 MiB at once, which keeps the loop for more than 10 ms. What is
+ * freed there is used again, and how much there can be is on the users' accounts. */
 static void keep_freed_memory(void)
 {
     enum { NEVER = -1, OWN_MAPPING_BYTES = 8 << 20 };
