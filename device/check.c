@@ -3,9 +3,10 @@
  *
  * Copies and fills: the sizes fit an address space, rows don't overlap, all of the memory is
  * mapped, and what is written is writable. A range may cross mappings that adjoin. Of very many
- * mappings, or of rows with gaps between them, the first WS_SPACE_COVERS_MOST are looked at, for
- * the caller has other clients: the device finds what is wrong behind them when it gets there.
- * Launches: the rules of base/launch_check.h, and that module, parameters and SM set fit. */
+ * mappings, or of rows with gaps between them, the first WS_SPACE_COVERS_MOST are looked at and the
+ * last one, for the caller has other clients: the device finds what is wrong between them when it
+ * gets there. Launches: the rules of base/launch_check.h, and that module, parameters and SM set
+ * fit. */
 #include "device/check.h"
 
 #include <stdarg.h>
@@ -23,35 +24,46 @@ void ws_check_fail(struct ws_op *op, enum ws_dev_error e, const char *fmt, ...)
     op->error = e;
 }
 
-/* Whether [va, va + bytes) is mapped, and writable if asked. */
-static bool range_ok(struct ws_op *op, const char *what, uint64_t va, uint64_t bytes, bool write,
-                     struct ws_device **ret_device)
+/* A range of addresses that an operation names. */
+struct range {
+    const char *what;
+    uint64_t va, bytes;
+    bool write;
+};
+
+/* Whether @at, in the range, is mapped, and writable if asked. *ret_bytes: how many bytes of
+ * the mapping there are from there on. */
+static bool address_ok(struct ws_op *op, const struct range *r, uint64_t at, uint64_t *ret_bytes,
+                       struct ws_device **ret_device)
 {
-    uint64_t at = va, left = bytes;
+    uint8_t *host;
+    uint32_t flags;
+    if (!ws_space_resolve(op->space, at, &host, ret_bytes, &flags, ret_device)) {
+        ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
+                      "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", r->what,
+                      (unsigned long long)at, (unsigned long long)r->va,
+                      (unsigned long long)r->bytes);
+        return false;
+    }
+    if (!r->write || !(flags & WS_MAP_READONLY))
+        return true;
+    ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", r->what,
+                  (unsigned long long)at);
+    return false;
+}
+
+static bool range_ok(struct ws_op *op, const struct range *r, struct ws_device **ret_device)
+{
+    uint64_t at = r->va, left = r->bytes, n;
+    struct ws_device *device;
     for (unsigned k = 0; left && k < WS_SPACE_COVERS_MOST; k++) {
-        uint8_t *host;
-        uint64_t n;
-        uint32_t flags;
-        struct ws_device *device;
-        if (!ws_space_resolve(op->space, at, &host, &n, &flags, &device)) {
-            ws_check_fail(op, WS_DEV_E_INVALID_VALUE,
-                          "%s: address 0x%llx is not mapped (range 0x%llx, %llu bytes)", what,
-                          (unsigned long long)at, (unsigned long long)va,
-                          (unsigned long long)bytes);
+        if (!address_ok(op, r, at, &n, k ? &device : ret_device))
             return false;
-        }
-        if (write && flags & WS_MAP_READONLY) {
-            ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s: address 0x%llx is read-only", what,
-                          (unsigned long long)at);
-            return false;
-        }
-        if (!k)
-            *ret_device = device;
         n = WS_MIN(n, left);
         at += n;
         left -= n;
     }
-    return true;
+    return !left || address_ok(op, r, at + left - 1, &n, &device);
 }
 
 /* One side of an operation: rows in slices. */
@@ -99,19 +111,24 @@ static bool box_mapped(struct ws_op *op, const char *what, const struct box *b, 
                       (unsigned long long)b->pitch.slice);
         return false;
     }
-    if (range_ok(op, what, b->va, reach, write, ret_device))
+    struct range r = {what, b->va, reach, write};
+    if (range_ok(op, &r, ret_device))
         return true;
     if (b->height == 1 && b->depth == 1)
         return false;
     op->error = WS_DEV_OK;
     op->text[0] = 0;
     unsigned n_rows = 0;
+    r.bytes = b->width;
     for (uint64_t z = 0; z < b->depth && n_rows < WS_SPACE_COVERS_MOST; z++)
-        for (uint64_t y = 0; y < b->height && n_rows < WS_SPACE_COVERS_MOST; y++, n_rows++)
-            if (!range_ok(op, what, b->va + z * b->pitch.slice + y * b->pitch.row, b->width, write,
-                          ret_device))
+        for (uint64_t y = 0; y < b->height && n_rows < WS_SPACE_COVERS_MOST; y++, n_rows++) {
+            r.va = b->va + z * b->pitch.slice + y * b->pitch.row;
+            if (!range_ok(op, &r, ret_device))
                 return false;
-    return true;
+        }
+    struct ws_device *device;
+    r.va = b->va + reach - b->width;
+    return range_ok(op, &r, &device);
 }
 
 bool ws_check_copy(struct ws_op *op, struct ws_device **ret_dst, struct ws_device **ret_src,

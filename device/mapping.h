@@ -43,9 +43,9 @@ WS_MUST_CHECK int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t by
  * thread. */
 bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_mapping *ret);
 /* Whether [va, va + bytes) is mapped without a hole, by one mapping or several, and may be written
- * if asked. It looks at the first WS_SPACE_COVERS_MOST mappings, which takes a few hundredths of a
- * millisecond: what lies behind them is left to the device, which looks at each when it gets there.
- * Any thread. */
+ * if asked. It looks at the first WS_SPACE_COVERS_MOST mappings and at the last one, which takes a
+ * few hundredths of a millisecond: what lies between is left to the device, which looks at each
+ * when it gets there. Any thread. */
 enum { WS_SPACE_COVERS_MOST = 256 };
 bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool write);
 /* Who may read and write the mapping that starts at @va, from now on. Return: 0 or -ENOENT. */

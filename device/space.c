@@ -291,7 +291,7 @@ bool ws_space_covers(const struct ws_space *s, uint64_t va, uint64_t bytes, bool
         va += n;
         bytes -= n;
     }
-    return true;
+    return lookup(s, va + bytes - 1, &m) && m.readers && (!write || m.writers);
 }
 
 bool ws_space_resolve(const struct ws_space *s, uint64_t va, uint8_t **ret_host,

@@ -292,6 +292,20 @@ static void test_join_holds_what_members_hold(void **state)
     assert_null(host_of(j->a, 0x2000)); /* the members stay apart */
 }
 
+/* Of very many mappings the first ones are looked at, and the last one. */
+static void test_covers_very_many(void **state)
+{
+    struct joint *j = *state;
+    enum { N = 2 * WS_SPACE_COVERS_MOST };
+    for (uint64_t i = 0; i < N; i++)
+        assert_int_equal(ws_space_map_host(j->a, 0x100000 + 16 * i, 16, j->of_a), 0);
+    assert_true(ws_space_covers(j->a, 0x100000, 16 * N, true));
+    assert_false(ws_space_covers(j->a, 0x100000, 16 * N + 1, true));
+    assert_false(ws_space_covers(j->a, 0x100000, UINT64_MAX, true));
+    assert_int_equal(ws_space_unmap(j->a, 0x100000 + 16 * (WS_SPACE_COVERS_MOST - 1)), 0);
+    assert_false(ws_space_covers(j->a, 0x100000, 16 * N, true));
+}
+
 static void test_join_refuses(void **state)
 {
     struct joint *j = *state;
@@ -415,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_print, setup, teardown),
         cmocka_unit_test_setup_teardown(test_join_holds_what_members_hold, joint_setup,
                                         joint_teardown),
+        cmocka_unit_test_setup_teardown(test_covers_very_many, joint_setup, joint_teardown),
         cmocka_unit_test_setup_teardown(test_join_refuses, joint_setup, joint_teardown),
         cmocka_unit_test_setup_teardown(test_join_keeps_the_older, joint_setup, joint_teardown),
         cmocka_unit_test_setup_teardown(test_join_holds_back_memory_of_its_members, joint_setup,
