@@ -7,7 +7,12 @@
 
 #include "base/alloc.h"
 
-enum { RECORD_MAX = (1 << 24) - 1 };
+enum { RECORD_MAX = (1 << 24) - 1, BLOCK_BYTES = 16 << 10 };
+
+struct ws_output_block {
+    struct ws_output_block *next; /* newer */
+    uint8_t bytes[BLOCK_BYTES];
+};
 
 void ws_output_init(struct ws_output_fifo *f)
 {
@@ -15,38 +20,71 @@ void ws_output_init(struct ws_output_fifo *f)
     pthread_mutex_init(&f->lock, NULL);
 }
 
+static void clear(struct ws_output_fifo *f)
+{
+    while (f->oldest) {
+        struct ws_output_block *next = f->oldest->next;
+        free(f->oldest);
+        f->oldest = next;
+    }
+    f->at_end = f->newest = NULL;
+    f->room = f->first = f->n = 0;
+}
+
 void ws_output_deinit(struct ws_output_fifo *f)
 {
-    free(f->ring);
+    clear(f);
     pthread_mutex_destroy(&f->lock);
 }
 
+/* There is room. */
 static void copy_in(struct ws_output_fifo *f, const void *p, size_t n)
 {
-    size_t at = (f->first + f->n) % f->cap, head = WS_MIN(n, f->cap - at);
-    memcpy(f->ring + at, p, head);
-    memcpy(f->ring, (const uint8_t *)p + head, n - head);
-    f->n += n;
+    for (const uint8_t *from = p; n;) {
+        size_t at = (f->first + f->n) % BLOCK_BYTES, k = WS_MIN(n, BLOCK_BYTES - at);
+        if (!at && f->n)
+            f->at_end = f->at_end->next;
+        memcpy(f->at_end->bytes + at, from, k);
+        from += k;
+        n -= k;
+        f->n += k;
+        f->room -= k;
+    }
 }
 
-static void copy_out(const struct ws_output_fifo *f, void *p, size_t offset, size_t n)
+/* The oldest @n bytes. */
+static void copy_out(const struct ws_output_fifo *f, void *p, size_t n)
 {
-    size_t at = (f->first + offset) % f->cap, head = WS_MIN(n, f->cap - at);
-    memcpy(p, f->ring + at, head);
-    memcpy((uint8_t *)p + head, f->ring, n - head);
+    const struct ws_output_block *b = f->oldest;
+    size_t at = f->first;
+    for (uint8_t *to = p; n; b = b->next) {
+        size_t k = WS_MIN(n, BLOCK_BYTES - at);
+        memcpy(to, b->bytes + at, k);
+        to += k;
+        n -= k;
+        at = 0;
+    }
 }
 
 static size_t record_text(const struct ws_output_fifo *f)
 {
     uint8_t h[WS_OUTPUT_HEAD_BYTES];
-    copy_out(f, h, 0, sizeof(h));
+    copy_out(f, h, sizeof(h));
     return h[1] | (size_t)h[2] << 8 | (size_t)h[3] << 16;
 }
 
+/* The oldest @n bytes. */
 static void drop(struct ws_output_fifo *f, size_t n)
 {
-    f->first = (f->first + n) % f->cap;
+    f->first += n;
     f->n -= n;
+    if (!f->n)
+        clear(f);
+    for (; f->first >= BLOCK_BYTES; f->first -= BLOCK_BYTES) {
+        struct ws_output_block *b = f->oldest;
+        f->oldest = b->next;
+        free(b);
+    }
 }
 
 uint64_t ws_output_most(const struct ws_output_fifo *f)
@@ -54,32 +92,26 @@ uint64_t ws_output_most(const struct ws_output_fifo *f)
     return f->limit_bytes * WS_OUTPUT_ROOM;
 }
 
-/* Grows by doubling, up to what the limit allows; lock held. Return: whether @n more bytes can
- * fit at all. */
+/* Makes room for @n more bytes, as far as the limit allows; lock held. Return: whether there is. */
 static bool make_room(struct ws_output_fifo *f, size_t n)
 {
-    size_t most = ws_output_most(f), want = WS_MAX(f->cap, (size_t)4096);
-    if (n > most)
+    if (n > ws_output_most(f))
         return false;
-    while (want < f->n + n)
-        want *= 2;
-    want = WS_MIN(want, most);
-    if (want > f->cap) {
-        uint8_t *ring = malloc(want);
-        if (ring) {
-            if (f->n)
-                copy_out(f, ring, 0, f->n);
-            free(f->ring);
-            f->ring = ring;
-            f->cap = want;
-            f->first = 0;
-        }
-    }
-    while (f->n && f->n + n > f->cap) {
+    while (f->n + n > ws_output_most(f)) {
         drop(f, WS_OUTPUT_HEAD_BYTES + record_text(f));
         f->n_lost++;
     }
-    return n <= f->cap;
+    while (f->room < n) {
+        struct ws_output_block *b = malloc(sizeof(*b));
+        if (!b)
+            return false;
+        b->next = NULL;
+        *(f->newest ? &f->newest->next : &f->oldest) = b;
+        f->newest = b;
+        f->at_end = f->at_end ? f->at_end : b;
+        f->room += BLOCK_BYTES;
+    }
+    return true;
 }
 
 void ws_output_add(void *fifo, enum ws_output to, const char *text, size_t n)
@@ -107,7 +139,7 @@ size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint6
         size_t n = WS_OUTPUT_HEAD_BYTES + record_text(f), take = WS_MIN(n, max);
         if (done + take > max)
             break;
-        copy_out(f, data + done, 0, take);
+        copy_out(f, data + done, take);
         if (take < n) { /* the only record, and too large */
             size_t text = take - WS_OUTPUT_HEAD_BYTES;
             for (int i = 0; i < 3; i++)
@@ -115,11 +147,6 @@ size_t ws_output_take(struct ws_output_fifo *f, uint8_t *data, size_t max, uint6
         }
         done += take;
         drop(f, n);
-    }
-    if (!f->n && f->cap > 65536) { /* a burst is over */
-        free(f->ring);
-        f->ring = NULL;
-        f->cap = f->first = 0;
     }
     *ret_left = f->n;
     *ret_lost = f->n_lost;
@@ -133,10 +160,7 @@ void ws_output_limit(struct ws_output_fifo *f, uint64_t bytes)
     assert(bytes <= WS_OUTPUT_MAX_BYTES);
     pthread_mutex_lock(&f->lock);
     f->limit_bytes = WS_MAX(bytes, UINT64_C(1024));
-    if (f->cap > ws_output_most(f)) {
-        free(f->ring);
-        f->ring = NULL;
-        f->cap = f->first = f->n = 0;
-    }
+    if (f->n > ws_output_most(f))
+        clear(f);
     pthread_mutex_unlock(&f->lock);
 }

@@ -3,7 +3,8 @@
  * As CUDA's buffer it has a size, which cudaLimitPrintfFifoSize sets, and when it is full the
  * oldest records give way to new ones. CUDA keeps a record's arguments where we keep its text,
  * which may be longer; so that no program loses what CUDA would keep, WS_OUTPUT_ROOM bytes are
- * kept for each byte of the limit. Threads: any. */
+ * kept for each byte of the limit. They lie in small blocks: neither a kernel that prints nor the
+ * client that fetches makes the other wait for more than a record. Threads: any. */
 #ifndef WS_BACKEND_CLIENT_OUTPUT_H
 #define WS_BACKEND_CLIENT_OUTPUT_H
 
@@ -19,8 +20,9 @@ enum {
 
 struct ws_output_fifo {
     pthread_mutex_t lock;
-    uint8_t *ring; /* NULL: nothing was ever printed */
-    size_t cap, first, n;
+    struct ws_output_block *oldest, *newest; /* NULL: nothing is held */
+    struct ws_output_block *at_end;          /* where the newest byte is */
+    size_t first, n, room; /* bytes: before the oldest one; held; free at the end */
     uint64_t limit_bytes, n_lost;
 };
 

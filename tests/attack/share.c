@@ -236,6 +236,38 @@ static const char *printed_by_many(const struct target *t, unsigned copy)
     return print(t, 60, 0, 1);
 }
 
+/* The client fetches little while its kernel prints 256 MiB, and then all the rest. */
+static const char *printed_taken(const struct target *t, unsigned copy)
+{
+    enum { LAUNCHES = 32, FETCHES = 1000 };
+    const uint32_t little = 4, all = 0;
+    char text[8192];
+    size_t n = printing_module(text, sizeof(text));
+    Ws__Limit limit = WS__LIMIT__INIT;
+    struct raw r;
+    (void)copy;
+    limit.what = WS__LIMIT__WHAT__PRINTF_FIFO_BYTES;
+    limit.value = 64 << 20;
+    if (!attack_open(&r, t) || raw_call(&r, WS__COMMAND__C_LIMIT, &limit, NULL) ||
+        raw_load(&r, 1, text, n))
+        return "a client that prints 256 MiB was refused";
+    while (attack_goes_on(t)) {
+        Ws__Launch l = raw_launch(1, 0);
+        uint64_t left = 1;
+        l.grid_x = 16;
+        for (unsigned i = 0; i < LAUNCHES; i++)
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        raw_send(&r);
+        for (unsigned i = 0; i < FETCHES && attack_goes_on(t); i++) {
+            (void)!raw_call(&r, WS__COMMAND__C_OUTPUT, &little, NULL);
+            attack_sleep_ms(1);
+        }
+        while (left && attack_goes_on(t) && !raw_call(&r, WS__COMMAND__C_OUTPUT, &all, &left))
+            ;
+    }
+    return NULL;
+}
+
 /* ---- row 12: to be taken for another ---- */
 
 static const char *another_exe(const struct target *t, unsigned copy)
@@ -329,6 +361,8 @@ const struct attack attacks_share[] = {
      .max_mib = 128, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
     {"10", "printed-by-many", "kernels of 60 clients print 4 MiB each", printed_by_many, .ms = 4000,
      .max_mib = 192, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
+    {"7", "printed-taken", "fetches what kernels print, a little and then all", printed_taken,
+     .ms = 5000, .max_mib = 200},
     {"12", "another-exe", "says that it is another program", another_exe,
      .conf = "task \"camera\" { match_path = {\"/opt/cam/*\"} priority = 50 }\n"},
     {"13", "look", "looks at what others do", look, .conf = "policy = \"rr\"\n"},

@@ -223,7 +223,7 @@ static void test_output_is_bounded(void **state)
     ws_output_limit(&f, 4096);
     for (int i = 0; i < 100000; i++)
         ws_output_add(&f, WS_OUTPUT_PRINTF, line, (size_t)sprintf(line, "%06d\n", i));
-    assert_true(f.cap <= 4096 * WS_OUTPUT_ROOM);
+    assert_true(f.n <= 4096 * WS_OUTPUT_ROOM);
     unsigned n = 0, next = 0;
     uint64_t all_lost = 0;
     do {
