@@ -87,6 +87,9 @@ EOF
 NodeName=n[1-$n] Name=gpu File=$cluster/dev/gpu[0-1]
 NodeName=n[1-$n] Name=shard Count=$((2 * shards))
 EOF
+    # Nothing here needs control groups, and a container may have none. Of Slurm's plugins for them,
+    # only this one begins without.
+    echo "CgroupPlugin=cgroup/v1" >"$cluster/etc/cgroup.conf"
     for g in 0 1; do mknod "$cluster/dev/gpu$g" c 1 3; done
     # Each node has a daemon of its own here; %n is the name of the node.
     echo "${cluster_plugin:-required $build/slurm/spank/wattshare.so} socket=ipc://$cluster/%n/sock wattshare=$build/cli/wattshare ledger=$cluster/ledger" \
@@ -209,7 +212,11 @@ cluster_slurmd() {
     slurmd_node=$1
     shift
     mkdir -p "$cluster/spool/$slurmd_node"
-    slurmd -N "$slurmd_node" "$@"
+    slurmd -N "$slurmd_node" "$@" || {
+        echo "cluster: slurmd does not start; the end of its log:" >&2
+        tail -n 5 "$cluster/log/slurmd-$slurmd_node.log" >&2
+        return 1
+    }
 }
 
 # cluster_start N-NODES SHARDS-PER-GPU: wattshared.conf comes on standard input
