@@ -153,7 +153,8 @@ int ws_server_poll_values(struct ws_server *s)
 {
     if (WS_LIKELY(ws_list_empty(&s->queues.polling)))
         return -1;
-    unsigned n_clients = n_polling(s), each = LOOKS_A_TURN / n_clients + 1, n_looks = 0;
+    unsigned n_clients = n_polling(s), n_looks = 0;
+    unsigned each = LOOKS_A_TURN / WS_MAX(n_clients, 1) + 1;
     for (; n_clients && n_looks < LOOKS_A_TURN; n_clients--) {
         struct ws_list *n = ws_list_pop(&s->queues.polling);
         struct ws_client *c = ws_list_entry(n, struct ws_client, streams.polls);
