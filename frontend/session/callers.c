@@ -19,13 +19,22 @@
 
 enum { OWN_MAX = 12 }; /* frames of this library above the program's */
 
+static bool is_of(const void *address, const Dl_info *file)
+{
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_fbase == file->dli_fbase;
+}
+
 void ws_callers_take(struct ws_callers *ret)
 {
     void *at[WS_CALLERS_MAX + OWN_MAX];
-    Dl_info own, info;
+    Dl_info own;
     int n = backtrace(at, WS_ARRAY_SIZE(at)), first = 0;
     bool known = dladdr((void *)(uintptr_t)ws_callers_take, &own) != 0;
-    while (known && first < n && dladdr(at[first], &info) && info.dli_fbase == own.dli_fbase)
+    /* A sanitizer's backtrace() stands on the stack, too. */
+    while (known && first < n && !is_of(at[first], &own))
+        first++;
+    while (known && first < n && is_of(at[first], &own))
         first++;
     ret->n = WS_MIN(n - first, WS_CALLERS_MAX);
     memcpy(ret->at, at + first, (size_t)ret->n * sizeof(at[0]));
