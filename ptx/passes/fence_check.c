@@ -182,6 +182,10 @@ static int func_refused(const struct ws_ptx_module *m, const struct ws_ptx_func 
         if (what == WS_FENCE_REFUSED)
             return ws_ptx_refuse(text, text_bytes, i->line, "%s: an access that can't be checked",
                                  ws_ptx_op_name((enum ws_ptx_op)i->op));
+        if ((what == WS_FENCE_ACCESS || what == WS_FENCE_MATRIX) && a.reg >= 0 &&
+            ws_ptx_type_bytes(f->regs[a.reg].type) != 8)
+            return ws_ptx_refuse(text, text_bytes, i->line, "%s: an address that has not 64 bits",
+                                 ws_ptx_op_name((enum ws_ptx_op)i->op));
         if (what == WS_FENCE_ACCESS && a.reg < 0 && !inside_variable(m, f, &a))
             return ws_ptx_refuse(text, text_bytes, i->line,
                                  "an access beside the variable it names");

@@ -366,6 +366,7 @@ static void refusals(void **state)
          "wmma.load.a.sync.aligned."
          "row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [s]; ret;",
          NULL},
+        {".reg .b32 %r<2>; ld.u32 %r1, [%r1]; ret;", "ld: an address that has not 64 bits"},
         {"call h, (); ret;", NULL},
         {"call x, (); ret;", "calls x, which isn't known"},
         {".reg .b64 %rd<2>; discard.global.L2 [%rd1], 128; ret;",
