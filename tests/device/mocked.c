@@ -14,8 +14,8 @@ struct mocked mock;
 bool mocked_open(char **argv)
 {
     static const char *const names[] = {
-        "ws_mock_violations", "ws_mock_calls",       "ws_mock_fail",    "ws_mock_reset",
-        "ws_mock_hold",       "ws_mock_hold_copies", "ws_mock_advance", "ws_mock_watch"};
+        "ws_mock_violations",  "ws_mock_calls",   "ws_mock_fail",  "ws_mock_reset", "ws_mock_hold",
+        "ws_mock_hold_copies", "ws_mock_advance", "ws_mock_watch", "ws_mock_waits"};
     _Static_assert(sizeof(mock) == sizeof(void * [WS_ARRAY_SIZE(names)]), "one name each");
     char *args[] = {argv[0], (char *)"cuda", argv[1], argv[1] ? argv[2] : NULL};
     void **to = (void **)(void *)&mock;

@@ -16,6 +16,7 @@ struct mocked {
     void (*hold_copies)(bool on);
     void (*advance)(uint64_t ns);
     void (*watch)(void (*f)(const char *name, bool behind));
+    void (*waits)(const char *groups);
 };
 extern struct mocked mock;
 

@@ -86,9 +86,9 @@ static void submitting(struct suite *s)
         .op = {.kind = WS_OPK_FILL,
                .space = s->space[1],
                .fill = {.va = va, .width_bytes = 4096, .height = 1, .value_bytes = 2}}};
-    setenv("WS_MOCK_WAITS", "first", 1);
+    mock.waits("first");
     suite_submit(s, &fill);
-    unsetenv("WS_MOCK_WAITS");
+    mock.waits(NULL);
     suite_wait(&fill);
     suite_put(s, 1, va, host, 4096);
     suite_put(s, 1, va, host, sizeof(host));
@@ -180,13 +180,13 @@ static void loading(struct suite *s)
     suite_wait(&runs);
     mock.hold(true);
     suite_submit(s, &runs);
-    setenv("WS_MOCK_WAITS", "module", 1);
+    mock.waits("module");
     ws_device_instance_free(s->device, i);
     ws_device_module_unload(s->device, m);
     mocked_check(!runs.done, "to unload a module has waited for a kernel");
     mock.hold(false);
     suite_wait(&runs);
-    unsetenv("WS_MOCK_WAITS");
+    mock.waits(NULL);
     ws_ptx_module_free(ptx);
 }
 

@@ -90,6 +90,7 @@ EXPORT int ws_mock_fail(const char *name, uint64_t nth, int code);
 EXPORT void ws_mock_reset(void);
 EXPORT const char *ws_mock_name(uint32_t index);
 EXPORT void ws_mock_hold(bool on); /* stream.c */
+EXPORT void ws_mock_waits(const char *groups);
 EXPORT uint64_t ws_mock_energy_mj(uint32_t *ret_mw);
 EXPORT void ws_mock_watch(void (*f)(const char *name, bool behind));
 
@@ -283,9 +284,18 @@ static const struct {
     {"first", "cuMemsetD2D16Async"}, {"first", "cuMemsetD2D32Async"},
 };
 
+static const char *_Atomic waiting_groups;
+
+void ws_mock_waits(const char *groups)
+{
+    waiting_groups = groups;
+}
+
 bool mock_named(const char *variable, const char *word)
 {
-    const char *e = getenv(variable);
+    const char *e = waiting_groups;
+    if (!e || strcmp(variable, "WS_MOCK_WAITS") != 0)
+        e = getenv(variable);
     return e && (!strcmp(e, "all") || strstr(e, word));
 }
 

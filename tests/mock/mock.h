@@ -21,7 +21,10 @@
  *
  * ws_mock_watch(f): f(NAME, false) is called before every call of the driver and f(NAME, true)
  * after it, on the caller's thread, so that a test can hold one thread at a chosen point of its
- * work and do something meanwhile. */
+ * work and do something meanwhile.
+ *
+ * ws_mock_waits(GROUPS): from now on as if WS_MOCK_WAITS was that; NULL: as the environment has it,
+ * which a test must not change while threads of the device read it. */
 #ifndef WS_TESTS_MOCK_H
 #define WS_TESTS_MOCK_H
 
