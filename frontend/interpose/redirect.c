@@ -480,42 +480,44 @@ void ws_redirect_scan(void)
     pthread_mutex_unlock(&lock);
 }
 
-const char *ws_redirect_stranger(const void *address)
+/* The object that holds @address; NULL: none that is known. Lock held. */
+static const struct loaded_object *object_of(const void *address)
 {
     uintptr_t a = (uintptr_t)address;
-    const char *name = NULL;
+    for (size_t i = 0; i < n_objects; i++)
+        if (a >= objects[i].first && a < objects[i].last)
+            return &objects[i];
+    return NULL;
+}
+
+const char *ws_redirect_stranger(const void *address)
+{
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_objects && !name; i++)
-        if (objects[i].stranger && a >= objects[i].first && a < objects[i].last)
-            name = objects[i].name;
+    const struct loaded_object *o = object_of(address);
+    const char *name = o && o->stranger ? o->name : NULL;
     pthread_mutex_unlock(&lock);
     return name;
 }
 
 int ws_redirect_toolkit(const void *address, int *ret_newest)
 {
-    uintptr_t a = (uintptr_t)address;
-    int own = 0;
     *ret_newest = 0;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_objects; i++) {
+    for (size_t i = 0; i < n_objects; i++)
         *ret_newest = WS_MAX(*ret_newest, objects[i].toolkit);
-        if (a >= objects[i].first && a < objects[i].last)
-            own = objects[i].toolkit;
-    }
+    const struct loaded_object *o = object_of(address);
+    int own = o ? o->toolkit : 0;
     pthread_mutex_unlock(&lock);
     return own;
 }
 
 uintptr_t ws_redirect_runtime(const void *address)
 {
-    uintptr_t a = (uintptr_t)address, ret = 0;
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_objects && !ret; i++)
-        if (objects[i].own_runtime && a >= objects[i].first && a < objects[i].last)
-            ret = objects[i].first;
+    const struct loaded_object *o = object_of(address);
+    uintptr_t first = o && o->own_runtime ? o->first : 0;
     pthread_mutex_unlock(&lock);
-    return ret;
+    return first;
 }
 
 bool ws_redirect_has_copies(void)
