@@ -107,8 +107,7 @@ bool ws_segment_settle(struct ws_client *c, struct ws_segment *g)
 {
     if (g->fd < 0)
         return true;
-    bool own = g->kind == WS_HANDOFF_SHARED; /* others may map it later */
-    if (!own && !is_mapped_later(c->server) && !ws_packet_memfd_seal_holes(g->fd))
+    if (!is_mapped_later(c->server) && !ws_packet_memfd_seal_holes(g->fd))
         return false;
     close_fd(c, g);
     return true;
@@ -157,6 +156,8 @@ static Ws__Error segment_new(struct ws_client *c, const struct ws_handoff_reques
     }
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_register(c->server->gpus[i].device, g->map, g->map_bytes, g->fd);
+    if (came >= 0) /* not ours to seal: other processes may map it later */
+        close_fd(c, g);
     g->id = ++c->segments.n_made;
     HASH_ADD(hh, c->segments.by_id, id, sizeof(g->id), g);
     c->stats.segment_bytes += g->bytes;

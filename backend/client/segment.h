@@ -10,7 +10,7 @@
 struct ws_segment {
     uint32_t id;
     uint32_t kind; /* WS_HANDOFF_STAGING, WS_HANDOFF_PINNED, WS_HANDOFF_SHARED */
-    int fd;        /* until it is settled, then -1 */
+    int fd;        /* until it is settled, then -1; SHARED: -1 */
     uint8_t *map, *data;
     uint64_t map_bytes, bytes;
     uint32_t chunk_bytes, n_chunks;

@@ -200,9 +200,13 @@ static Ws__Error make_segment(struct ws_client *c, const struct ws_handoff_reque
     a->segment = g->id;
     a->data_offset = (uint64_t)(g->data - g->map);
     a->bytes = g->bytes;
-    if (!shared) /* ours stays until the segment is settled */
-        *ret_fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0);
-    return WS__ERROR__OK;
+    if (shared)
+        return WS__ERROR__OK;
+    *ret_fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0); /* ours stays until the segment is settled */
+    if (*ret_fd >= 0)
+        return WS__ERROR__OK;
+    ws_segment_release(g, c);
+    return WS__ERROR__OUT_OF_MEMORY;
 }
 
 static Ws__Error free_segment(struct ws_client *c, const struct ws_handoff_request *q)
