@@ -242,7 +242,7 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, uint32_t 
     uint64_t n_uops = 0;
     for (uint32_t k = 0; k < c->n_kernels; k++)
         n_uops += c->images[k] ? c->images[k]->n_uops : 0; /* some are not supported */
-    c->jit_bytes = ws_jit_images_reserve(c->jit, n_uops);
+    ws_jit_images_reserve(c->jit, n_uops);
     *ret = c;
     return 0;
 }
@@ -274,7 +274,7 @@ struct ws_code *ws_code_free(struct ws_code *c)
 
 uint64_t ws_code_later_bytes(const struct ws_code *c)
 {
-    return c->jit ? c->jit_bytes : 0;
+    return ws_jit_images_reserved(c->jit);
 }
 
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n)

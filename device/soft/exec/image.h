@@ -88,7 +88,6 @@ struct ws_code {
     struct ws_kernel_info *infos;
     struct ws_exec_image **images;
     struct ws_jit_images *jit; /* NULL: kernels are not compiled */
-    uint64_t jit_bytes;        /* of code that there may come to be */
     struct ws_arena arena;
 };
 

@@ -247,11 +247,15 @@ struct ws_jit_images *ws_jit_images_new(void)
     return all;
 }
 
-uint64_t ws_jit_images_reserve(struct ws_jit_images *all, uint64_t n_uops)
+void ws_jit_images_reserve(struct ws_jit_images *all, uint64_t n_uops)
 {
-    if (!all || !ws_llvm_open())
-        return 0;
-    return all->max_bytes = WS_MIN(n_uops * UOP_BYTES + KERNEL_BYTES, (uint64_t)MODULE_BYTES);
+    if (all && ws_llvm_open())
+        all->max_bytes = WS_MIN(n_uops * UOP_BYTES + KERNEL_BYTES, (uint64_t)MODULE_BYTES);
+}
+
+uint64_t ws_jit_images_reserved(const struct ws_jit_images *all)
+{
+    return all ? all->max_bytes : 0;
 }
 
 struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *all)

@@ -26,9 +26,11 @@ void ws_jit_set_mode(enum ws_device_compile mode);
 
 /* Return: NULL: kernels are not compiled, or no memory. */
 struct ws_jit_images *ws_jit_images_new(void);
-/* How many bytes of code there may come to be of the module, whose kernels have @n_uops micro-ops:
+/* Bounds the code that there may come to be of the module, whose kernels have @n_uops micro-ops:
  * once, before the first kernel runs. What exceeds it is interpreted. @i: NULL ok. */
-uint64_t ws_jit_images_reserve(struct ws_jit_images *i, uint64_t n_uops);
+void ws_jit_images_reserve(struct ws_jit_images *i, uint64_t n_uops);
+/* The bound, in bytes; 0: there is none to come. @i: NULL ok. */
+uint64_t ws_jit_images_reserved(const struct ws_jit_images *i);
 /* No kernel of the module runs. NULL ok. Never waits for the compiler. */
 struct ws_jit_images *ws_jit_images_free(struct ws_jit_images *i);
 
