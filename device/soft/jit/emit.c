@@ -671,6 +671,8 @@ static void emit_flush(struct ws_jit_emit *e, llvm_block flush)
         AT(WS_JIT_GLOBAL_STORES, n_global_stores),
         AT(WS_JIT_LOAD_SECTORS, n_load_sectors),
         AT(WS_JIT_STORE_SECTORS, n_store_sectors),
+        AT(WS_JIT_ATOMICS, n_atomics),
+        AT(WS_JIT_ATOMIC_SECTORS, n_atomic_sectors),
 #undef AT
     };
     ws_jit_begin(e, flush);

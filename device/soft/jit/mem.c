@@ -304,25 +304,15 @@ static void perform_atomic(struct mem_op *a, llvm_value host)
     ws_jit_set(a->e, ws_jit_row_of(a->e->p, (uint32_t)a->u->d), v);
 }
 
-static llvm_value work_place(struct mem_op *a, size_t offset)
-{
-    return ws_jit_plus(a->e, ws_jit_field(a->e, a->e->i64, CTX(work)), offset);
-}
-
-static void add_to_work(struct mem_op *a, size_t offset)
-{
-    llvm_value to = work_place(a, offset);
-    ws_jit_store(a->e, L.BuildAdd(a->b, ws_jit_load(a->e, a->e->i64, to, 8), i64(a, 1), ""), to, 8);
-}
-
 /* As count_atomic() of ../exec/atom.inc. */
 static void count_atomic(struct mem_op *a, llvm_value address)
 {
-    add_to_work(a, offsetof(struct ws_exec_work, n_atomics));
+    ws_jit_bump(a->e, WS_JIT_ATOMICS, i64(a, 1));
     if (a->shared)
         return;
-    add_to_work(a, offsetof(struct ws_exec_work, n_atomic_sectors));
-    llvm_value to = work_place(a, offsetof(struct ws_exec_work, atomic_places));
+    ws_jit_bump(a->e, WS_JIT_ATOMIC_SECTORS, i64(a, 1));
+    llvm_value work = ws_jit_field(a->e, a->e->i64, CTX(work));
+    llvm_value to = ws_jit_plus(a->e, work, offsetof(struct ws_exec_work, atomic_places));
     llvm_value bit =
         L.BuildMul(a->b, L.BuildLShr(a->b, address, i64(a, 9), ""), i64(a, ws_reuse_hash(1)), "");
     bit = L.BuildShl(a->b, i64(a, 1), L.BuildAnd(a->b, bit, i64(a, 63), ""), "");
