@@ -190,22 +190,15 @@ static int on_product(cfg_t *cfg, cfg_opt_t *opt)
 /* What people read before the text of an entry whose numbers were not fitted. */
 #define UNCALIBRATED "uncalibrated: "
 
+/* Of `calibrated` and `uncalibrated`, which are put into one member. */
 static int on_calibrated(cfg_t *cfg, cfg_opt_t *opt)
 {
     const char *v = cfg_opt_getnstr(opt, 0);
-    if (v && strlen(v) < sizeof((struct ws_gpu_spec *)0)->calibrated)
+    size_t before = strcmp(opt->name, "calibrated") == 0 ? 0 : strlen(UNCALIBRATED);
+    size_t most = sizeof((struct ws_gpu_spec *)0)->calibrated - 1 - before;
+    if (v && strlen(v) <= most)
         return 0;
-    cfg_error(cfg, "gpu %s: calibrated must be at most 255 bytes of text", cfg_title(cfg));
-    return -1;
-}
-
-static int on_uncalibrated(cfg_t *cfg, cfg_opt_t *opt)
-{
-    const char *v = cfg_opt_getnstr(opt, 0);
-    if (v && strlen(v) < sizeof((struct ws_gpu_spec *)0)->calibrated - strlen(UNCALIBRATED))
-        return 0;
-    cfg_error(cfg, "gpu %s: uncalibrated must be at most %zu bytes of text", cfg_title(cfg),
-              sizeof((struct ws_gpu_spec *)0)->calibrated - sizeof(UNCALIBRATED));
+    cfg_error(cfg, "gpu %s: %s must be at most %zu bytes of text", cfg_title(cfg), opt->name, most);
     return -1;
 }
 
@@ -308,7 +301,7 @@ static int load_file(struct ws_catalog *c, const char *path, struct ws_diags *di
     cfg_set_validate_func(cfg, "gpu", on_gpu);
     cfg_set_validate_func(cfg, "gpu|product", on_product);
     cfg_set_validate_func(cfg, "gpu|calibrated", on_calibrated);
-    cfg_set_validate_func(cfg, "gpu|uncalibrated", on_uncalibrated);
+    cfg_set_validate_func(cfg, "gpu|uncalibrated", on_calibrated);
     cfg_set_validate_func(cfg, "gpu|cc", on_cc);
     cfg_set_validate_func(cfg, "gpu|hardware_cc", on_cc);
     char option[64];
