@@ -291,12 +291,20 @@ void ws_mock_waits(const char *groups)
     waiting_groups = groups;
 }
 
+static bool has_word(const char *words, const char *word)
+{
+    return words && (!strcmp(words, "all") || strstr(words, word));
+}
+
 bool mock_named(const char *variable, const char *word)
 {
-    const char *e = waiting_groups;
-    if (!e || strcmp(variable, "WS_MOCK_WAITS") != 0)
-        e = getenv(variable);
-    return e && (!strcmp(e, "all") || strstr(e, word));
+    return has_word(getenv(variable), word);
+}
+
+bool mock_may_wait(const char *group)
+{
+    const char *groups = waiting_groups;
+    return has_word(groups ? groups : getenv("WS_MOCK_WAITS"), group);
 }
 
 /* WS_MOCK_SLOW=N: each Nth call takes 2 ms more. */
@@ -315,7 +323,7 @@ static bool waits(const char *name, uint64_t nth)
 {
     for (size_t i = 0; i < WS_ARRAY_SIZE(may_wait); i++)
         if (!strcmp(may_wait[i].call, name))
-            return mock_named("WS_MOCK_WAITS", may_wait[i].group) &&
+            return mock_may_wait(may_wait[i].group) &&
                    (nth == 1 || strcmp(may_wait[i].group, "first") != 0);
     return false;
 }

@@ -120,6 +120,8 @@ struct mock_gpu *mock_current(void); /* of this thread; NULL */
 WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
 /* Whether an environment variable that is a list of words has this one, or is "all". */
 bool mock_named(const char *variable, const char *word);
+/* Whether calls of that group wait: WS_MOCK_WAITS or ws_mock_waits(). */
+bool mock_may_wait(const char *group);
 /* Waits until the current context's GPU does nothing; that it does not come to that is a
  * violation. */
 void mock_wait_in(const char *call);

@@ -815,7 +815,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
     if (threads > mock_threads_by_regs(f, k))
         return WS_CU_LAUNCH_OUT_OF_RESOURCES;
     const char *loading = getenv("CUDA_MODULE_LOADING");
-    if (!atomic_exchange(&f->launched, true) && mock_named("WS_MOCK_WAITS", "first") &&
+    if (!atomic_exchange(&f->launched, true) && mock_may_wait("first") &&
         !(loading && !strcmp(loading, "EAGER")))
         mock_wait_in("the first cuLaunchKernelEx of a function");
     struct item *i = item_new();
