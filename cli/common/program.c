@@ -143,6 +143,23 @@ static int set_path(const char *lib)
     return find_program("nvidia-smi", found) ? 0 : add_to_path(lib, "/wattshare-driver", false);
 }
 
+/* *ret: the program at @name, in the library's folder, to be freed; NULL: it is not there. Return: 0
+ * or -1: no memory. */
+static int find_stand_in(const char *lib, const char *name, char **ret)
+{
+    const char *slash = strrchr(lib, '/');
+    *ret = NULL;
+    if (slash && asprintf(ret, "%.*s%s", (int)(slash - lib), lib, name) < 0) {
+        *ret = NULL;
+        return -1;
+    }
+    if (*ret && access(*ret, X_OK)) {
+        free(*ret);
+        *ret = NULL;
+    }
+    return 0;
+}
+
 /* PyCUDA and CuPy call nvcc and load what that makes, so a stand-in comes before it
  * (frontend/compilers): in PATH, and as NVCC, which CuPy asks first. Many programs take the folder
  * two above nvcc for the toolkit's, so CUDA_PATH tells them where that is. Who says either already
@@ -150,17 +167,14 @@ static int set_path(const char *lib)
 static int set_nvcc(const char *lib)
 {
     static const char folder[] = "/wattshare-compilers";
-    char found[PATH_MAX], *stand_in = NULL;
-    const char *slash = strrchr(lib, '/');
-    if (!slash || !find_program("nvcc", found) || strstr(found, folder))
+    char found[PATH_MAX], *path;
+    if (!find_program("nvcc", found) || strstr(found, folder))
         return 0;
-    if (asprintf(&stand_in, "%.*s%s/nvcc", (int)(slash - lib), lib, folder) < 0)
-        return -1;
-    int r = access(stand_in, X_OK)
-                ? 0
-                : setenv("NVCC", stand_in, 0) || setenv("CUDA_PATH", dirname(dirname(found)), 0) ||
-                      add_to_path(lib, folder, true);
-    free(stand_in);
+    int r = find_stand_in(lib, "/wattshare-compilers/nvcc", &path);
+    if (path)
+        r = setenv("NVCC", path, 0) || setenv("CUDA_PATH", dirname(dirname(found)), 0) ||
+            add_to_path(lib, folder, true);
+    free(path);
     return r;
 }
 
@@ -168,15 +182,10 @@ static int set_nvcc(const char *lib)
  * names a ptxas already keeps that one. */
 static int set_ptxas(const char *lib)
 {
-    const char *slash = strrchr(lib, '/');
-    char *path = NULL;
-    if (!slash)
-        return 0;
-    if (asprintf(&path, "%.*s/wattshare-ptxas", (int)(slash - lib), lib) < 0)
-        return -1;
-    int r = access(path, X_OK) ? 0
-                               : setenv("TRITON_PTXAS_PATH", path, 0) ||
-                                     setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
+    char *path;
+    int r = find_stand_in(lib, "/wattshare-ptxas", &path);
+    if (path)
+        r = setenv("TRITON_PTXAS_PATH", path, 0) || setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
     free(path);
     return r;
 }
