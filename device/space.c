@@ -28,8 +28,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "device/payer.h"
 #include "device/heap.h"
+#include "device/payer.h"
 #include "device/space_table.h"
 
 /* Outside the addresses that any host or device allocation can have, and that a real GPU has: for

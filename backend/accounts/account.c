@@ -24,8 +24,8 @@
 #include "backend/accounts/recent.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "device/payer.h"
 #include "base/table.h"
+#include "device/payer.h"
 
 enum { STRANGERS_PART = 4, NAME_BYTES = 64 };
 

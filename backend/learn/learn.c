@@ -129,9 +129,7 @@ static struct ws_learn_shape *shape_get(struct ws_learn *l, struct ws_learn_user
         if (!l->n_not_kept++)
             ws_log(WS_INFO,
                    "learn: more shapes of kernels than are kept (%d, of which each user has a "
-                   "share, and "
-                   "%d of one kernel); further ones "
-                   "are predicted from their kernel",
+                   "share, and %d of one kernel); further ones are predicted from their kernel",
                    WS_LEARN_SHAPES_MAX, WS_LEARN_SHAPES_OF_KERNEL);
         return NULL;
     }
