@@ -143,8 +143,8 @@ static int set_path(const char *lib)
     return find_program("nvidia-smi", found) ? 0 : add_to_path(lib, "/wattshare-driver", false);
 }
 
-/* *ret: the program at @name, in the library's folder, to be freed; NULL: it is not there. Return: 0
- * or -1: no memory. */
+/* *ret: the program at @name, in the library's folder, to be freed; NULL: it is not there. Return:
+ * 0 or -1: no memory. */
 static int find_stand_in(const char *lib, const char *name, char **ret)
 {
     const char *slash = strrchr(lib, '/');
