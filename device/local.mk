@@ -2,7 +2,8 @@
 # archive.
 noinst_LIBRARIES += device/libdevice.a
 device_libdevice_a_SOURCES = device/device.h device/mapping.h device/op.h device/spec.h \
-	device/progress.h device/payer.h device/payer.c device/device.c device/space.h device/space.c device/space_table.h \
+	device/progress.h device/payer.h device/payer.c device/started.h device/started.c \
+	device/device.c device/space.h device/space.c device/space_table.h \
 	device/space_table.c device/memory.c device/check.h device/check.c device/alarms.h \
 	device/alarms.c device/heap.h device/heap.c device/text.h device/text.c device/catalog.h \
 	device/catalog.c device/catalog_keys.def device/fitted.h device/fitted.c

@@ -32,6 +32,7 @@ const char *ws_dev_error_name(enum ws_dev_error e); /* "illegal-address" */
 
 struct ws_device;
 struct ws_progress;  /* how far a launch had come when it was preempted */
+struct ws_started;   /* what kernels start (started.h) */
 struct ws_dmodule;   /* code: loaded once for each content, shared by clients; immutable */
 struct ws_dinstance; /* its variables for one client on one device */
 
@@ -104,6 +105,9 @@ struct ws_op {
              * takes it. out, if preempted: the caller's */
             struct ws_progress *progress;
             struct ws_launch_parts *parts; /* NULL: all blocks are the space's */
+            /* Where a kernel that starts others puts them; the caller's. NULL: it can start none.
+             */
+            struct ws_started *started;
         } launch;
     };
     /* out, valid in done */
@@ -151,7 +155,8 @@ struct ws_kernel_info {
     uint32_t ptx_version, sm;
     /* NULL, or why it can't be launched; then only name and parameters are true. */
     const char *unsupported;
-    bool uses_heap; /* calls malloc() or free() */
+    bool uses_heap; /* calls malloc() or free(), or starts others */
+    bool starts;    /* launches kernels itself, or copies and fills as a launch does (started.h) */
     bool prints;    /* calls printf(), or assert() where each thread that fails says so */
     /* WS_PTX_E_NOTFOUND: what it calls or uses is nowhere defined; WS_PTX_E_UNSUPPORTED. */
     int unsupported_code;

@@ -79,7 +79,7 @@ struct ws_space {
     void *print_arg;
     pthread_mutex_t heap_lock; /* for opening and dropping it */
     uint64_t heap_bytes, heap_va;
-    _Atomic uint64_t print_bytes, stack_bytes, margin;
+    _Atomic uint64_t print_bytes, stack_bytes, margin, started_bytes;
     _Atomic uint32_t heap_use;    /* launches that use it, or: */
     struct ws_heap *_Atomic heap; /* NULL: not open */
     struct ws_device *heap_device;
@@ -883,4 +883,19 @@ bool ws_space_heap_give(const struct ws_space *s, uint64_t va)
     struct ws_heap *h = LOAD(s->heap);
     return h && va >= s->heap_va + HEAP_BEFORE_BYTES &&
            ws_heap_give(h, va - s->heap_va - HEAP_BEFORE_BYTES);
+}
+
+bool ws_space_started_take(struct ws_space *s, uint64_t bytes, uint64_t max_bytes)
+{
+    uint64_t v = LOAD(s->started_bytes);
+    do {
+        if (v > max_bytes || max_bytes - v < bytes)
+            return false;
+    } while (!atomic_compare_exchange_weak(&s->started_bytes, &v, v + bytes));
+    return true;
+}
+
+void ws_space_started_give(struct ws_space *s, uint64_t bytes)
+{
+    atomic_fetch_sub(&s->started_bytes, bytes);
 }

@@ -118,4 +118,9 @@ uint64_t ws_space_heap_take(const struct ws_space *s, uint64_t bytes);
 /* Return: false if @va is not what ws_space_heap_take() gave. Any thread. */
 bool ws_space_heap_give(const struct ws_space *s, uint64_t va);
 
+/* Counts @bytes for what kernels of the space have started and nobody has begun (started.h). Any
+ * thread. Return: false: then they would be more than @max_bytes, and nothing is counted. */
+bool ws_space_started_take(struct ws_space *s, uint64_t bytes, uint64_t max_bytes);
+void ws_space_started_give(struct ws_space *s, uint64_t bytes);
+
 #endif

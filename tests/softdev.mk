@@ -11,6 +11,10 @@ TESTS += tests/unit/device/test_sched
 
 check_PROGRAMS += tests/unit/device/test_heap tests/unit/device/test_space \
 	tests/unit/device/test_timing tests/unit/device/test_catalog
+check_PROGRAMS += tests/unit/device/test_started
+tests_unit_device_test_started_SOURCES = tests/unit/device/test_started.c
+tests_unit_device_test_started_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_started
 tests_unit_device_test_heap_SOURCES = tests/unit/device/test_heap.c
 tests_unit_device_test_heap_LDADD = $(DEVICE_LDADD)
 tests_unit_device_test_space_SOURCES = tests/unit/device/test_space.c
