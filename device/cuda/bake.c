@@ -320,8 +320,11 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
         if (to < m->n_funcs && !has_body(m, to) && !driver_has(m->funcs[to].name)) {
             char text[256];
             *ret_empty = true;
-            int n =
-                snprintf(text, sizeof(text), "unresolved external function %s", m->funcs[to].name);
+            bool starts = !strncmp(m->funcs[to].name, "__cudaCDP2", 10);
+            int n = snprintf(text, sizeof(text),
+                             starts ? "call of %s: only on software GPUs can kernels start kernels"
+                                    : "unresolved external function %s",
+                             m->funcs[to].name);
             const char *copy =
                 ws_arena_strndup(&m->arena, text, (size_t)WS_MIN(n, (int)sizeof(text) - 1));
             return copy ? copy : "unresolved external function";

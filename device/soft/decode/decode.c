@@ -366,6 +366,7 @@ int ws_dec_image(struct ws_dec *d, uint32_t func, struct ws_exec_image **ret, ch
         decode_all(d, func);
         d->img->uses_heap = d->uses_heap;
         d->img->prints = d->prints;
+        d->img->starts = d->starts;
     } else {
         d->oom = true;
     }

@@ -354,8 +354,7 @@ void ws_dec_thunk(struct ws_dec *d, struct ws_dfunc *df)
     control(d, WS_H_ret, WS_NO_SEG, WS_NO_SEG);
 }
 
-/* Row of an argument of a function that the interpreter knows. */
-static uint32_t arg_row(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
+uint32_t ws_dec_arg(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width)
 {
     struct value_place p = arg_place(d, o, width, false),
                        t = {.kind = WS_STORE_ROW, .width = (uint8_t)width};
@@ -366,14 +365,34 @@ static uint32_t arg_row(struct ws_dec *d, const struct ws_ptx_operand *o, uint32
     return t.off;
 }
 
+uint32_t ws_dec_arg_word(struct ws_dec *d, const struct ws_ptx_operand *o, unsigned k)
+{
+    struct value_place p = arg_place(d, o, 8, false),
+                       t = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
+    if (p.kind != WS_STORE_LOCAL || p.bytes < 4 * (k + 1)) {
+        ws_dec_unsupported(d, "call: an argument that is no structure");
+        return t.off;
+    }
+    p.off += 4 * k;
+    copy_place(d, t, p);
+    return t.off;
+}
+
+void ws_dec_result(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width, uint32_t row)
+{
+    if (o->kind != WS_OPD_SINK)
+        copy_place(d, arg_place(d, o, width, true),
+                   (struct value_place){.kind = WS_STORE_ROW, .width = (uint8_t)width, .off = row});
+}
+
 static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char *name)
 {
     const struct ws_ptx_call *c = i->call;
     struct ws_uop *u;
     if (strcmp(name, "__assertfail") == 0 && c->n_args == 5) {
         /* (const char *message, const char *file, unsigned line, const char *function, size_t) */
-        uint32_t message = arg_row(d, &c->args[0], 8), file = arg_row(d, &c->args[1], 8),
-                 line = arg_row(d, &c->args[2], 4), function = arg_row(d, &c->args[3], 8);
+        uint32_t message = ws_dec_arg(d, &c->args[0], 8), file = ws_dec_arg(d, &c->args[1], 8),
+                 line = ws_dec_arg(d, &c->args[2], 4), function = ws_dec_arg(d, &c->args[3], 8);
         u = ws_dec_emit3(d, WS_H_assertfail, function, message, file);
         u->c = (int32_t)line;
         d->prints = true;
@@ -381,36 +400,35 @@ static bool call_known(struct ws_dec *d, const struct ws_ptx_insn *i, const char
     }
     if (strcmp(name, "vprintf") == 0 &&
         c->n_args == 2) { /* int (const char *format, void *arguments) */
-        uint32_t format = arg_row(d, &c->args[0], 8), args = arg_row(d, &c->args[1], 8);
-        struct value_place ret = {.kind = WS_STORE_ROW, .width = 4, .off = ws_dec_temp(d, 4)};
-        ws_dec_emit3(d, WS_H_vprintf, ret.off, format, args);
+        uint32_t format = ws_dec_arg(d, &c->args[0], 8), args = ws_dec_arg(d, &c->args[1], 8);
+        uint32_t ret = ws_dec_temp(d, 4);
+        ws_dec_emit3(d, WS_H_vprintf, ret, format, args);
         d->prints = true;
-        if (c->n_rets == 1 && c->rets[0].kind != WS_OPD_SINK)
-            copy_place(d, arg_place(d, &c->rets[0], 4, true), ret);
+        if (c->n_rets == 1)
+            ws_dec_result(d, &c->rets[0], 4, ret);
         return true;
     }
     if (strcmp(name, "malloc") == 0 && c->n_args == 1 && c->n_rets == 1) { /* void *(size_t) */
-        uint32_t bytes = arg_row(d, &c->args[0], 8);
-        struct value_place ret = {.kind = WS_STORE_ROW, .width = 8, .off = ws_dec_temp(d, 8)};
-        ws_dec_emit3(d, WS_H_heap_take, ret.off, bytes, 0);
+        uint32_t bytes = ws_dec_arg(d, &c->args[0], 8);
+        uint32_t ret = ws_dec_temp(d, 8);
+        ws_dec_emit3(d, WS_H_heap_take, ret, bytes, 0);
         d->uses_heap = true;
-        if (c->rets[0].kind != WS_OPD_SINK)
-            copy_place(d, arg_place(d, &c->rets[0], 8, true), ret);
+        ws_dec_result(d, &c->rets[0], 8, ret);
         return true;
     }
     if (strcmp(name, "free") == 0 && c->n_args == 1) { /* void (void *) */
-        ws_dec_emit3(d, WS_H_heap_give, 0, arg_row(d, &c->args[0], 8), 0);
+        ws_dec_emit3(d, WS_H_heap_give, 0, ws_dec_arg(d, &c->args[0], 8), 0);
         d->uses_heap = true;
         return true;
     }
     if (strcmp(name, "cudaGraphSetConditional") == 0 &&
         c->n_args == 2) { /* (handle, unsigned value): the handle is a word's address */
-        uint32_t handle = arg_row(d, &c->args[0], 8), value = arg_row(d, &c->args[1], 4);
+        uint32_t handle = ws_dec_arg(d, &c->args[0], 8), value = ws_dec_arg(d, &c->args[1], 4);
         u = ws_dec_emit3(d, WS_H_st_x, value, handle, 0);
         u->x = WS_SP_GLOBAL | 4u << WS_X_SIZE_SHIFT | 1u << WS_X_VEC_SHIFT;
         return true;
     }
-    return false;
+    return ws_dec_start(d, c, name);
 }
 
 static void decode_call(struct ws_dec *d, const struct ws_ptx_insn *i)
@@ -429,12 +447,9 @@ static void decode_call(struct ws_dec *d, const struct ws_ptx_insn *i)
         if (call_known(d, i, name))
             return;
         d->unresolved |= !ws_ptx_is_system_func(name);
-        bool starts = !strncmp(name, "__cudaCDP2", 10);
-        ws_dec_unsupported(d,
-                           starts ? "call of %s: kernels that start kernels are not supported"
-                           : ws_ptx_is_system_func(name) ? "call of %s"
-                                                         : "unresolved external function %s",
-                           name);
+        ws_dec_unsupported(
+            d, ws_ptx_is_system_func(name) ? "call of %s" : "unresolved external function %s",
+            name);
         return;
     }
     call_direct(d, i, &d->funcs[callee]);

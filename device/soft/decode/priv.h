@@ -72,7 +72,7 @@ struct ws_dec {
     struct ws_arena tmp; /* reset after each image */
     /* From here on: zero when an image is begun. */
     struct ws_exec_image *img;
-    bool uses_heap, prints;
+    bool uses_heap, prints, starts;
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     uint32_t fill_heads[1024];
@@ -154,6 +154,19 @@ static inline uint32_t ws_dec_row_bytes(uint32_t width)
 {
     return WS_MAX(64u, 32 * width);
 }
+
+/* ---- flow.c: of the call that is being decoded, arguments and results of a function that the
+ * interpreter knows ---- */
+/* Row of an argument of @width bytes. */
+uint32_t ws_dec_arg(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width);
+/* Row of the 4-byte word @k of an argument that is a structure. */
+uint32_t ws_dec_arg_word(struct ws_dec *d, const struct ws_ptx_operand *o, unsigned k);
+/* The result @o is in @row. */
+void ws_dec_result(struct ws_dec *d, const struct ws_ptx_operand *o, uint32_t width, uint32_t row);
+
+/* ---- start.c ---- */
+/* A call of the device runtime. Return: false: @name is none that is known. */
+bool ws_dec_start(struct ws_dec *d, const struct ws_ptx_call *c, const char *name);
 
 /* ---- calls.c ---- */
 /* Allocates from @a. NULL: no memory. */

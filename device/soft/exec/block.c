@@ -274,6 +274,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->next_warp = 0;
     b->n_insns = 0;
     b->n_clock_reads = 0;
+    b->start_error = 0;
     if (b->ctx.n_looked)
         memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
     b->ctx.n_looked = 0;

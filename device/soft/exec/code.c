@@ -180,6 +180,7 @@ static void describe(const struct ws_code *c, const struct ws_ptx_func *f,
     ret->max_threads_per_block = max_threads(f);
     ret->uses_heap = img->uses_heap;
     ret->prints = img->prints;
+    ret->starts = img->starts;
     ret->const_bytes = c->const_bytes;
 }
 

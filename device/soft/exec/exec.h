@@ -116,6 +116,7 @@ struct ws_grid {
     uint32_t n_parts, round;
     struct ws_grid_part *parts; /* NULL: it has none */
     const struct ws_space *common;
+    struct ws_started *started; /* where it puts what it starts; NULL: it can start nothing */
     struct ws_reuse *reuse;     /* records which memory is touched; NULL: nothing does (reuse.h) */
     struct ws_inspect *inspect; /* is told what the kernel does wrong; NULL: nobody is */
     struct ws_inspect_launch *inspect_launch; /* for races in global memory; may be NULL */

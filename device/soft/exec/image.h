@@ -48,7 +48,7 @@ struct ws_exec_image {
     uint32_t shared_bytes, frame_bytes; /* static shared; the kernel's own frame */
     uint32_t local_bytes;               /* of a thread, if not recursive */
     uint32_t depth_max; /* calls that can be active; recursive: bounded by local memory */
-    bool recursive, uses_heap, prints, uses_reserved_shared;
+    bool recursive, uses_heap, prints, starts, uses_reserved_shared;
     uint32_t save_bytes; /* widest set of rows a recursive function saves */
     /* Entries for indirect calls: that of function f is func_entry[target_no[f]], or NULL. */
     const struct ws_seg **func_entry;

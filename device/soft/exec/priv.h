@@ -175,6 +175,7 @@ struct ws_blockrun {
     uint32_t ctaid[3], smid, slot;
     uint64_t n_insns; /* warp instructions run since start */
     uint64_t n_clock_reads;
+    uint32_t start_error; /* of what the block started last and could not; a CUDA error */
     int64_t quantum_start;
     struct ws_inspect_block *inspect; /* NULL: its shared memory is not watched */
 };

@@ -238,6 +238,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     g->dyn_shared_bytes = op->launch.shared_bytes;
     g->params = op->launch.params;
     g->space = op->space;
+    g->started = op->launch.started;
     g->who = d->base.index < WS_ACCESS_DEVICES ? UINT32_C(1) << d->base.index : 0;
     g->var_va = inst->var_va;
     g->n_sms = d->base.spec.n_sms;

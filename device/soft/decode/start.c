@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* device/soft/decode/start.c - calls of the device runtime, by their names
+ * (device/soft/exec/start.h). nvcc since 12.0 writes them with a prefix. */
+#include <string.h>
+
+#include "device/soft/decode/priv.h"
+#include "device/soft/exec/start.h"
+
+#define PREFIX "__cudaCDP2"
+/* Ends the names of those compiled for a default stream of each thread. */
+#define PER_THREAD "_ptsz"
+
+static const struct {
+    const char *name;
+    uint8_t what;
+    const char *args; /* p: 8 bytes, w: 4 bytes, d: a dim3 */
+} calls[] = {
+    {"GetParameterBufferV2", WS_START_BUFFER, "pddw"},
+    {"LaunchDeviceV2", WS_START_LAUNCH, "pp"},
+    {"MemcpyAsync", WS_START_COPY, "pppwp"},
+    {"MemsetAsync", WS_START_FILL, "pwpp"},
+    {"GetLastError", WS_START_ERROR, ""},
+    {"PeekAtLastError", WS_START_PEEK, ""},
+    {"StreamCreateWithFlags", WS_START_HANDLE, "pw"},
+    {"EventCreateWithFlags", WS_START_HANDLE, "pw"},
+    {"GetDevice", WS_START_DEVICE, "p"},
+    {"GetDeviceCount", WS_START_COUNT, "p"},
+    {"Malloc", WS_START_TAKE, "pp"},
+    {"Free", WS_START_GIVE, "p"},
+    {"StreamDestroy", WS_START_NOTHING, "p"},
+    {"StreamWaitEvent", WS_START_NOTHING, "ppw"},
+    {"EventRecord", WS_START_NOTHING, "pp"},
+    {"EventRecordWithFlags", WS_START_NOTHING, "ppw"},
+    {"EventDestroy", WS_START_NOTHING, "p"},
+};
+
+static bool is_named(const char *name, const char *known)
+{
+    size_t n = strlen(known);
+    return !strncmp(name, PREFIX, strlen(PREFIX)) && !strncmp(name += strlen(PREFIX), known, n) &&
+           (!name[n] || !strcmp(name + n, PER_THREAD));
+}
+
+static void arguments(struct ws_dec *d, const struct ws_ptx_call *c, const char *args,
+                      struct ws_startop *o)
+{
+    unsigned n = 0;
+    for (unsigned k = 0; args[k]; k++) {
+        if (args[k] != 'd') {
+            o->arg[n++] = ws_dec_arg(d, &c->args[k], args[k] == 'p' ? 8 : 4);
+            continue;
+        }
+        for (unsigned dim = 0; dim < 3; dim++)
+            o->arg[n++] = ws_dec_arg_word(d, &c->args[k], dim);
+    }
+}
+
+bool ws_dec_start(struct ws_dec *d, const struct ws_ptx_call *c, const char *name)
+{
+    size_t k = 0;
+    while (k < WS_ARRAY_SIZE(calls) && !is_named(name, calls[k].name))
+        k++;
+    if (k == WS_ARRAY_SIZE(calls) || c->n_args != strlen(calls[k].args) || c->n_rets > 1)
+        return false;
+    struct ws_startop *o = ws_arena_alloc(&d->code->arena, sizeof(*o));
+    if (!o) {
+        d->oom = true;
+        return true;
+    }
+    uint32_t width = calls[k].what == WS_START_BUFFER ? 8 : 4;
+    o->what = calls[k].what;
+    o->d = ws_dec_temp(d, width);
+    arguments(d, c, calls[k].args, o);
+    ws_dec_emit(d, WS_H_start)->imm = (int64_t)(uintptr_t)o;
+    d->starts = d->uses_heap = true;
+    if (c->n_rets)
+        ws_dec_result(d, &c->rets[0], width, o->d);
+    return true;
+}
