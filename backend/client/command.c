@@ -10,6 +10,7 @@
 #include "backend/client/segment.h"
 #include "backend/client/user.h"
 #include "base/alloc.h"
+#include "device/started.h"
 
 enum { POOL_KEEP = 4096 };
 /* What the commands of a client take is charged in steps, so that few of them cost no time. */
@@ -85,6 +86,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->join = NULL;
     j->host_function = NULL;
     j->relaunch = NULL;
+    j->started = NULL;
     j->in_job = false;
     j->fused = NULL;
     j->carries = NULL;
@@ -126,6 +128,7 @@ void ws_command_free(struct ws_command *j)
         free(j->host_function);
     }
     ws_relaunch_free(j->relaunch);
+    ws_started_free(j->started);
     ws_memory_unref(j->moved_from);
     if (j->module)
         ws_module_unref(j->module);

@@ -18,6 +18,7 @@ struct ws_module;
 struct ws_record;
 struct ws_relaunch;
 struct ws_segment;
+struct ws_started;
 struct ws_stream;
 
 enum ws_command_kind {
@@ -62,6 +63,8 @@ struct ws_command {
     const char *kernel_name;                /* OP: of a launch: the module's */
     const struct ws_learn_kernel *learn;    /* …the same; NULL: nothing is learned from it */
     struct ws_relaunch *relaunch;           /* OP: a launch carried out in parts; owned */
+    /* OP: what the launch starts, which the command does next; owned. NULL: it can start nothing */
+    struct ws_started *started;
     struct {
         uint64_t va, value;
         uint8_t bytes, compare;

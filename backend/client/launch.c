@@ -14,6 +14,7 @@
 #include "backend/client/stream.h"
 #include "backend/config/task.h"
 #include "backend/learn/learn.h"
+#include "device/started.h"
 
 #include <string.h>
 
@@ -30,6 +31,32 @@ static Ws__Error no_sms(struct ws_context *x)
     return WS__ERROR__OUT_OF_RESOURCES;
 }
 
+/* Whether kernels like that may be launched there now; makes ready what they need. */
+static Ws__Error prepare(struct ws_context *x, const struct ws_kernel_info *info)
+{
+    if (WS_UNLIKELY(info->unsupported))
+        return ws_error_of_kernel(info);
+    ws_context_sms(x);
+    if (WS_UNLIKELY(x->no_sms))
+        return no_sms(x);
+    if (WS_UNLIKELY(info->uses_heap)) {
+        Ws__Error e = ws_memory_place_heap(x);
+        if (e)
+            return e;
+    }
+    if (WS_UNLIKELY(info->prints || info->starts)) /* what it starts may print */
+        return ws_memory_place_printed(x->client);
+    return WS__ERROR__OK;
+}
+
+static void set_shape(struct ws_op *op, const uint32_t grid[3], const uint32_t block[3],
+                      uint32_t shared_bytes)
+{
+    memcpy(op->launch.grid, grid, sizeof(op->launch.grid));
+    memcpy(op->launch.block, block, sizeof(op->launch.block));
+    op->launch.shared_bytes = shared_bytes;
+}
+
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
@@ -38,21 +65,9 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     if (!s || !mod || index >= mod->code->n_kernels || mod->context != s->context)
         return WS__ERROR__INVALID_HANDLE;
     const struct ws_kernel_info *info = &mod->code->info->kernels[index];
-    if (WS_UNLIKELY(info->unsupported))
-        return ws_error_of_kernel(info);
-    ws_context_sms(s->context);
-    if (WS_UNLIKELY(s->context->no_sms))
-        return no_sms(s->context);
-    if (WS_UNLIKELY(info->uses_heap)) {
-        Ws__Error e = ws_memory_place_heap(s->context);
-        if (e)
-            return e;
-    }
-    if (WS_UNLIKELY(info->prints)) {
-        Ws__Error e = ws_memory_place_printed(c);
-        if (e)
-            return e;
-    }
+    Ws__Error e = prepare(s->context, info);
+    if (e)
+        return e;
     uint32_t n = info->param_bytes;
     if (m->params.len < n || n > c->limits.max_param_bytes)
         return WS__ERROR__INVALID_VALUE;
@@ -72,13 +87,8 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.kind = WS_OPK_LAUNCH;
     mod->launched = true;
     j->op.launch.kernel = index;
-    j->op.launch.grid[0] = m->grid_x;
-    j->op.launch.grid[1] = m->grid_y;
-    j->op.launch.grid[2] = m->grid_z;
-    j->op.launch.block[0] = m->block_x;
-    j->op.launch.block[1] = m->block_y;
-    j->op.launch.block[2] = m->block_z;
-    j->op.launch.shared_bytes = m->shared_bytes;
+    set_shape(&j->op, (const uint32_t[]){m->grid_x, m->grid_y, m->grid_z},
+              (const uint32_t[]){m->block_x, m->block_y, m->block_z}, m->shared_bytes);
     j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
@@ -89,11 +99,56 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->learn = ws_learn_code_kernel(mod->code->learn, index);
     j->op.launch.progress = NULL;
     j->op.launch.parts = NULL;
-    const struct ws_rewritten *rewritten = mod->code->rewritten;
+    j->op.launch.started = NULL;
+    if (WS_UNLIKELY(info->starts))
+        j->op.launch.started = j->started = ws_started_new(c->memory.space);
+    const struct ws_rewritten *rewritten = info->starts ? NULL : mod->code->rewritten;
     j->stream = s;
     if (WS_UNLIKELY(rewritten != NULL) && rewritten[index].kernel >= 0)
         ws_relaunch_begin(j, &rewritten[index], &mod->code->info->kernels[rewritten[index].kernel]);
     *ret_queued = true;
     ws_stream_push(s, j);
     return WS__ERROR__OK;
+}
+
+static void next_launch(struct ws_command *j, const struct ws_start *w)
+{
+    struct ws_context *x = j->stream->context;
+    const struct ws_kernel_info *info = &j->module->code->info->kernels[w->launch.kernel];
+    struct ws_op *op = &j->op;
+    ws_context_sms(x);
+    op->launch.sms = x->sms;
+    op->launch.kernel = w->launch.kernel;
+    set_shape(op, w->launch.grid, w->launch.block, w->launch.shared_bytes);
+    op->launch.params = w->params;
+    op->launch.param_bytes = w->param_bytes;
+    op->launch.started = j->started;
+    j->kernel_name = info->name;
+    j->learn = ws_learn_code_kernel(j->module->code->learn, w->launch.kernel);
+}
+
+bool ws_launch_next(struct ws_command *j)
+{
+    const struct ws_start *w = ws_started_next(j->started);
+    if (!w)
+        return false;
+    j->op = (struct ws_op){.kind = w->kind, .done = j->op.done, .end_ns = j->op.end_ns};
+    switch (w->kind) {
+    case WS_OPK_LAUNCH:
+        next_launch(j, w);
+        break;
+    case WS_OPK_COPY:
+        j->op.copy.dst_va = w->copy.dst_va;
+        j->op.copy.src_va = w->copy.src_va;
+        j->op.copy.bytes = w->copy.bytes;
+        break;
+    case WS_OPK_FILL:
+        j->op.fill.va = w->fill.va;
+        j->op.fill.width_bytes = j->op.fill.pitch_bytes = w->fill.bytes;
+        j->op.fill.height = 1;
+        j->op.fill.value = w->fill.value;
+        j->op.fill.value_bytes = 1;
+        break;
+    }
+    return true;
 }

@@ -319,7 +319,8 @@ void ws_stream_run(struct ws_stream *s, struct ws_command *j)
     struct ws_client *c = s->context->client;
     j->op.space = c->memory.space;
     j->op.ready_ns = ws_stream_ready_ns(j);
-    if (j->module) /* the instance of the GPU that the context is on now */
+    if (j->op.kind == WS_OPK_LAUNCH &&
+        j->module) /* the instance of the GPU that the context is on now */
         j->op.launch.instance = j->module->instance;
     s->running = j;
     j->begun = ++s->context->gpu->n_begun;

@@ -5,13 +5,16 @@
 #ifndef WS_BACKEND_CLIENT_SUBMIT_H
 #define WS_BACKEND_CLIENT_SUBMIT_H
 
-#include "backend/client/client.h"
+#include "backend/client/command.h"
 
 Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, bool replies,
                          const struct ws_message *msg, bool *ret_queued);
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued);
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
+/* The operation of a launch has ended, and has started others, or these have: makes the command's
+ * operation the next of them. Return: false: nothing is left to be done. */
+bool ws_launch_next(struct ws_command *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 

@@ -17,6 +17,7 @@
 #include "backend/client/reset.h"
 #include "backend/client/segment.h"
 #include "backend/client/stream.h"
+#include "backend/client/submit.h"
 #include "backend/client/value.h"
 #include "backend/scheduling/account.h"
 #include "backend/scheduling/dispatch.h"
@@ -24,6 +25,7 @@
 #include "backend/scheduling/fused.h"
 #include "backend/scheduling/gated.h"
 #include "backend/scheduling/join_act.h"
+#include "device/started.h"
 #include "ptx/passes/pass.h"
 
 static void reply_op(struct ws_command *j, Ws__Error e)
@@ -89,11 +91,14 @@ static bool submit(struct ws_stream *s, struct ws_command *j)
 static void op_ended(struct ws_command *j)
 {
     ws_account_op(j);
-    if (j->op.preempted && !j->client->errors.sticky) {
+    bool starts = !j->op.preempted && !j->op.error && ws_started_any(j->started);
+    if ((j->op.preempted || starts) && !j->client->errors.sticky) {
         j->stream->end_ns = WS_MAX(j->stream->end_ns, j->op.end_ns);
         j->learn = NULL; /* its parts tell nothing of the whole */
         ws_stream_push_front(j->stream, j);
         ws_dispatch_op_ended(j);
+        if (starts)
+            ws_launch_next(j);
         return;
     }
     ws_dispatch_op_ended(j);

@@ -66,8 +66,8 @@ struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k)
 }
 
 /* ---- reading ---- */
-/* The device runtime of dynamic parallelism comes along as PTX, and needs hardware: programs
- * that call it miss it. */
+/* The device runtime of dynamic parallelism comes along as PTX, and needs hardware: it is not the
+ * program's, and a software GPU has functions of its own in its place. */
 static bool is_device_runtime(const struct ws_ptx_module *m)
 {
     for (uint32_t f = 0; f < m->n_funcs; f++)
