@@ -88,6 +88,7 @@ struct ws_server_queues {    /* what ws_server_run_ready() empties, and polling 
     struct ws_list records;  /* done, and some do not know yet: ws_record.telling */
     struct ws_list polling;  /* clients with streams whose head waits for a value */
     struct ws_list chores;   /* clients whose chores have begun: ws_client_chores.waiting */
+    unsigned n_executed;     /* kernels in this turn of the loop, by the loop itself */
 };
 
 WS_MUST_CHECK int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu,

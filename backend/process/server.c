@@ -275,6 +275,7 @@ static int leaving_ms(const struct ws_server *s)
 
 int ws_server_turn(struct ws_server *s)
 {
+    s->queues.n_executed = 0;
     ws_clients_settle(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         end_overdue(s);
@@ -308,7 +309,7 @@ int ws_server_turn(struct ws_server *s)
         poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));
     poll_ms = ws_timeout_sooner(poll_ms, ws_uploads_turn(s));
     int trace_ms = ws_tracing_turn(s);
-    more |= !ws_list_empty(&s->queues.ready) || !ws_list_empty(&s->queues.records);
+    more |= ws_server_has_ready(s);
     return more ? 0
                 : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
                                     ws_timeout_sooner(log_ms, trace_ms));

@@ -106,7 +106,19 @@ static void op_ended(struct ws_command *j)
     ws_stream_leave(j);
 }
 
-static void op_start(struct ws_stream *s, struct ws_command *j)
+/* Commands of a stream until it is another's turn, and of all until the call ends; and how many of
+ * them take as long as a reply, or as a small kernel that is executed while it is submitted. Of
+ * these there are no more in a turn of the loop: a kernel may start the next one. */
+enum {
+    PUMP_MOST = 64,
+    RUN_MOST = 1024,
+    REPLY_COMMANDS = 4,
+    EXECUTED_COMMANDS = 16,
+    EXECUTED_MOST = 48
+};
+
+/* Return: how many commands it is worth. */
+static unsigned op_start(struct ws_stream *s, struct ws_command *j)
 {
     struct ws_client *c = j->client;
     if (WS_UNLIKELY(c->errors.sticky)) {
@@ -115,22 +127,25 @@ static void op_start(struct ws_stream *s, struct ws_command *j)
         j->op.end_ns = 0;
         op_end(j);
         ws_stream_leave(j);
-        return;
+        return 1;
     }
     j->op.done = ws_command_done;
     ws_stream_run(s, j);
-    if (submit(s, j)) {
-        take_back(s);
-        op_ended(j);
-    }
+    if (!submit(s, j))
+        return 1;
+    bool executed = j->op.n_thread_insns > 0; /* by this thread */
+    j->client->server->queues.n_executed += executed;
+    take_back(s);
+    op_ended(j);
+    return executed ? EXECUTED_COMMANDS : 1;
 }
 
-static void command_start(struct ws_stream *s, struct ws_command *j)
+/* Return: how many commands it is worth. */
+static unsigned command_start(struct ws_stream *s, struct ws_command *j)
 {
     switch (j->kind) {
     case WS_COMMAND_OP:
-        op_start(s, j);
-        return;
+        return op_start(s, j);
     case WS_COMMAND_RECORD:
         s->end_ns = WS_MAX(s->end_ns, j->epoch ? s->context->closed_end_ns : 0);
         ws_record_finish(j->record, ws_stream_ready_ns(j));
@@ -155,11 +170,8 @@ static void command_start(struct ws_stream *s, struct ws_command *j)
         break;
     }
     ws_stream_leave(j);
+    return 1;
 }
-
-/* Commands of a stream until it is another's turn, and of all until the call ends; and how many of
- * them take as long as a reply. */
-enum { PUMP_MOST = 64, RUN_MOST = 1024, REPLY_COMMANDS = 4 };
 
 /* Starts what may start. The stream may be gone on return. Return: how many commands. */
 static unsigned pump(struct ws_stream *s)
@@ -169,7 +181,7 @@ static unsigned pump(struct ws_stream *s)
     ws_list_remove(&s->blocked);
     while (s->head && !s->running && !c->dropped) {
         struct ws_command *j = s->head;
-        if (n == PUMP_MOST) {
+        if (n >= PUMP_MOST) {
             ws_stream_wake(s);
             return n;
         }
@@ -195,8 +207,7 @@ static unsigned pump(struct ws_stream *s)
         if (c->server->dispatch && j->kind == WS_COMMAND_OP && !ws_dispatch_pass(s, j))
             return n;
         ws_stream_pop(s);
-        command_start(s, j);
-        n++;
+        n += command_start(s, j);
     }
     if (s->destroyed && !ws_stream_busy(s))
         ws_stream_free(s);
@@ -225,7 +236,7 @@ void ws_server_run_ready(struct ws_server *s)
 {
     struct ws_list *n;
     unsigned n_run = 0;
-    while (n_run < RUN_MOST) {
+    while (n_run < RUN_MOST && s->queues.n_executed < EXECUTED_MOST) {
         if (WS_UNLIKELY(!ws_list_empty(&s->queues.records))) /* beside those who may go on */
             n_run += REPLY_COMMANDS * ws_record_tell(s);
         if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
@@ -238,6 +249,13 @@ void ws_server_run_ready(struct ws_server *s)
             return;
         }
     }
+}
+
+bool ws_server_has_ready(const struct ws_server *s)
+{
+    const struct ws_server_queues *q = &s->queues;
+    return !ws_list_empty(&q->ready) || !ws_list_empty(&q->records) ||
+           !ws_list_empty(&q->waiting) || !ws_list_empty(&q->gated_go);
 }
 
 static void finished(struct ws_command *j)
@@ -254,7 +272,7 @@ static void finished(struct ws_command *j)
         return;
     }
     op_ended(j);
-    pump(s);
+    ws_stream_wake(s);
     if (!ws_list_empty(&c->joins.quiescing)) /* last: it may free the stream */
         ws_client_quiesce(c);
 }

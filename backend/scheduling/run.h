@@ -11,6 +11,8 @@
  * the rest is left on server->queues for the next call, and clients take turns. Everything that
  * wakes a stream relies on this being called before the loop waits. */
 void ws_server_run_ready(struct ws_server *s);
+/* Whether that left something for the next call. */
+bool ws_server_has_ready(const struct ws_server *s);
 /* The device is done with the operation, or with the part of it that was submitted: what follows
  * from that. A merged launch is dealt with as its members. @j may be gone on return. */
 void ws_operation_ended(struct ws_command *j);

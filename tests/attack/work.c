@@ -177,6 +177,44 @@ static const char *requests(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Kernels that start themselves again without end, in many streams: launches that no message of the
+ * client's brings. */
+static const char *starts(const struct target *t, unsigned copy)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_75\n.address_size 64\n"
+        ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2\n"
+        "(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n"
+        ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 t);\n"
+        ".visible .entry again() { .reg .b64 %rd<3>; .reg .b32 %r<2>;\n"
+        "  mov.u64 %rd1, again; .param .b64 f; st.param.b64 [f], %rd1;\n"
+        "  .param .align 4 .b8 g[12];\n"
+        "  st.param.b32 [g+0], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+        "  .param .b32 s; st.param.b32 [s], 0; .param .b64 r;\n"
+        "  call.uni (r), __cudaCDP2GetParameterBufferV2, (f, g, g, s);\n"
+        "  ld.param.b64 %rd2, [r]; .param .b64 p; st.param.b64 [p], %rd2;\n"
+        "  .param .b64 t; st.param.b64 [t], 3; .param .b32 e;\n" /* cudaStreamTailLaunch */
+        "  call.uni (e), __cudaCDP2LaunchDeviceV2, (p, t); ret; }\n";
+    enum { STREAMS = 64 };
+    Ws__StreamCreate stream = WS__STREAM_CREATE__INIT;
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t) || raw_load(&r, 1, text, sizeof(text) - 1))
+        return "a client whose kernel starts kernels was refused";
+    stream.non_blocking = true;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        Ws__Launch l = raw_launch(1, 0);
+        l.stream = stream.stream = WS_STREAM_FIRST + i;
+        raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &stream);
+        raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+    }
+    if (raw_send(&r))
+        return "a client whose kernel starts kernels was refused";
+    while (attack_goes_on(t))
+        attack_sleep_ms(20);
+    return NULL;
+}
+
 const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
@@ -185,4 +223,5 @@ const struct attack attacks_work[] = {
     {"7", "initial", "loads 32 MiB of initial values", initial, .ms = 4000, .max_mib = 2048},
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
     {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
+    {"7", "starts", "kernels that start themselves again without end", starts, .copies = 2},
     {0}};
