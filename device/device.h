@@ -36,7 +36,8 @@ enum ws_device_clock {
 
 struct ws_occupancy {
     uint32_t blocks_per_sm;
-    const char *limit; /* "threads", "blocks", "regs", "shared" */
+    const char *limit;    /* "threads", "blocks", "regs", "shared" */
+    uint64_t block_bytes; /* of this process, that a block takes while it runs; 0: none */
 };
 
 struct ws_device_telemetry {
@@ -60,7 +61,6 @@ struct ws_device_telemetry {
 struct ws_device_clocks {
     double volt, core, memory;
 };
-
 /* A call at a device time. */
 struct ws_alarm {
     uint64_t at_ns;

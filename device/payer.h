@@ -3,7 +3,13 @@
  *
  * A payer stands for a user of the machine. What a thread does for that user is added to it, and
  * the user's account reads it from there. Whoever has work of several payers serves the one whose
- * turn is the longest ago. Threads: any. */
+ * turn is the longest ago.
+ *
+ * Blocks of kernels that run take memory of this process: registers, local and shared memory. All
+ * payers share one pool for it, by the same rule as accounts (backend/accounts/account.h). A payer
+ * that is refused has to wait until some of what it holds itself comes back. If it holds nothing,
+ * it would wait in vain, so what it wanted to run has to fail. The first WS_PAYER_FLOOR bytes are
+ * never refused, so that ordinary kernels run whatever the others hold. Threads: any. */
 #ifndef WS_DEVICE_PAYER_H
 #define WS_DEVICE_PAYER_H
 
@@ -18,11 +24,40 @@ struct ws_payer {
     /* Of the one queue that uses payers, under its lock. */
     uint64_t turn; /* its last one; 0: it had none */
     uint32_t n_queued;
+    /* Memory of blocks, under the lock of payer.c. */
+    uint64_t held, limit, n_refused; /* limit: of its own; 0: none */
+    /* Who waits for what the payer holds, counted by them (soft/sched/feed.c). */
+    _Atomic uint32_t n_waiting;
 };
 
 /* One reference, the caller's. NULL: no memory. */
 struct ws_payer *ws_payer_new(void);
 struct ws_payer *ws_payer_ref(struct ws_payer *p);   /* NULL ok */
 struct ws_payer *ws_payer_unref(struct ws_payer *p); /* NULL ok; returns NULL */
+/* @p, or who pays for launches that are no single user's: the daemon itself. */
+struct ws_payer *ws_payer_or_own(struct ws_payer *p);
+
+/* What one may hold of @pool if @n_others hold @others of it: 1/(n + 2) of what is left, rounded
+ * up. */
+static inline uint64_t ws_payer_share(uint64_t pool, uint64_t others, uint64_t n_others)
+{
+    uint64_t left = pool > others ? pool - others : 0, parts = n_others + 2;
+    return left / parts + (left % parts != 0);
+}
+
+enum { WS_PAYER_E_LATER = 1, WS_PAYER_FLOOR = 8 << 20 };
+/* Takes @n bytes for a block. Return: 0; WS_PAYER_E_LATER: nothing was taken, and @p holds
+ * something; -ENOMEM: nothing was taken, and @p holds nothing. */
+WS_MUST_CHECK int ws_payer_take(struct ws_payer *p, uint64_t n);
+void ws_payer_give(struct ws_payer *p, uint64_t n); /* taken before */
+
+uint64_t ws_payer_held(const struct ws_payer *p);
+uint64_t ws_payer_may_hold(const struct ws_payer *p); /* what it holds included */
+uint64_t ws_payer_n_refused(const struct ws_payer *p);
+void ws_payer_set_limit(struct ws_payer *p, uint64_t bytes); /* 0: none of its own */
+/* The pool of all payers; UINT64_MAX, as it is at first: nobody is refused. */
+void ws_payers_set_pool(uint64_t bytes);
+uint64_t ws_payers_pool(void);
+uint64_t ws_payers_held(void);
 
 #endif

@@ -42,6 +42,8 @@ const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N] = {
     [WS_RESOURCE_MODULE_BYTES] = {"module_bytes", "bytes of modules", "max_module_bytes"},
     [WS_RESOURCE_COMPILE_BYTES] = {"compile_bytes", "bytes of memory for compiling",
                                    "max_compile_bytes"},
+    [WS_RESOURCE_BLOCK_BYTES] = {"block_bytes", "bytes of memory for blocks that run",
+                                 "max_block_bytes"},
     [WS_RESOURCE_OBJECTS] = {"objects", "objects (streams, events, allocations and others)",
                              "max_objects"},
     [WS_RESOURCE_ADDRESS_BYTES] = {"address_bytes", "bytes of device addresses",
@@ -126,7 +128,7 @@ uint64_t ws_accounts_pool(const struct ws_accounts *s, enum ws_resource r)
 
 uint64_t ws_accounts_used(const struct ws_accounts *s, enum ws_resource r)
 {
-    return s->users.of[r].used;
+    return r == WS_RESOURCE_BLOCK_BYTES ? ws_payers_held() : s->users.of[r].used;
 }
 
 static struct ws_account *next_of_kind(struct ws_account *a, bool user)
@@ -242,13 +244,19 @@ static uint64_t share(const struct ws_account *a, enum ws_resource r)
         return WS_ACCOUNT_UNLIMITED;
     if (a->parent)
         limit /= STRANGERS_PART;
-    uint64_t others = p->used - a->used[r], left = limit > others ? limit - others : 0;
-    uint64_t parts = (uint64_t)p->n_holders - (a->used[r] != 0) + 2;
-    return left / parts + (left % parts != 0);
+    return ws_payer_share(limit, p->used - a->used[r], (uint64_t)p->n_holders - (a->used[r] != 0));
+}
+
+/* Who has what threads took for the account; NULL: nobody, or no thread takes of that. */
+static const struct ws_payer *payer_of(const struct ws_account *a, enum ws_resource r)
+{
+    return r == WS_RESOURCE_BLOCK_BYTES ? a->payer : NULL;
 }
 
 uint64_t ws_account_may_hold(const struct ws_account *a, enum ws_resource r)
 {
+    if (payer_of(a, r))
+        return ws_payer_may_hold(a->payer);
     uint64_t own = own_limit(a, r), of_all = share(a, r);
     return own < of_all ? own : of_all;
 }
@@ -325,12 +333,12 @@ const char *ws_account_refusal(const struct ws_account *a, enum ws_resource r, u
 
 uint64_t ws_account_used(const struct ws_account *a, enum ws_resource r)
 {
-    return a->used[r];
+    return payer_of(a, r) ? ws_payer_held(a->payer) : a->used[r];
 }
 
 uint64_t ws_account_n_refused(const struct ws_account *a, enum ws_resource r)
 {
-    return a->n_refused[r];
+    return payer_of(a, r) ? ws_payer_n_refused(a->payer) : a->n_refused[r];
 }
 
 void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns, uint64_t now_ns)
@@ -354,6 +362,10 @@ struct ws_payer *ws_account_payer(struct ws_account *a)
 {
     if (!a->payer)
         a->payer = ws_payer_new();
+    uint64_t own = own_limit(a, WS_RESOURCE_BLOCK_BYTES);
+    if (a->payer)
+        ws_payer_set_limit(a->payer, own == WS_ACCOUNT_UNLIMITED ? 0 : own);
+    ws_payers_set_pool(ws_accounts_pool(a->accounts, WS_RESOURCE_BLOCK_BYTES));
     return a->payer;
 }
 

@@ -12,6 +12,9 @@
  *   - the next user may have at least 1/((m + 1)(m + 2)) of the pool (less 1/2, by rounding).
  * account.c has the proof. Beside its share, a user may have a limit of its own.
  *
+ * Blocks take their memory on threads of the device, which share its pool by the same rule
+ * (device/payer.h).
+ *
  * The addresses have pools of their own, a quarter of each pool, which they share by the same
  * rule. All of them together are one more user beside the others, so that many addresses do not
  * make the users' shares small.
@@ -39,6 +42,7 @@ enum ws_resource {
     WS_RESOURCE_QUEUED_BYTES,       /* messages, answers and data that wait in the daemon */
     WS_RESOURCE_MODULE_BYTES,       /* images: unfinished uploads, and those of loaded modules */
     WS_RESOURCE_COMPILE_BYTES,      /* memory of compiling, while it lasts */
+    WS_RESOURCE_BLOCK_BYTES,        /* of blocks that run: charged by threads to the payer */
     WS_RESOURCE_OBJECTS,            /* streams, events, allocations and other small things */
     WS_RESOURCE_ADDRESS_BYTES,      /* device addresses, with memory there or without */
     WS_RESOURCE_HOST_ADDRESS_BYTES, /* the same for pinned memory, where the daemon chooses */
@@ -114,8 +118,9 @@ uint64_t ws_account_n_refused(const struct ws_account *a, enum ws_resource r);
 void ws_account_add_time(struct ws_account *a, enum ws_account_time t, uint64_t ns,
                          uint64_t now_ns);
 uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t);
-/* For threads that compile for the user without an account at hand: what they add to it is time of
- * WS_ACCOUNT_COMPILE. The reference is borrowed. NULL: no memory. */
+/* For threads that work for the user without an account at hand: what they add to it is time of
+ * WS_ACCOUNT_COMPILE, and what they take of it is held of WS_RESOURCE_BLOCK_BYTES, within the
+ * limits as they are now. The reference is borrowed. NULL: no memory. */
 struct ws_payer *ws_account_payer(struct ws_account *a);
 /* The same of late (accounts/recent.h). */
 uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t, uint64_t now_ns);

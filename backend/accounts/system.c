@@ -18,8 +18,8 @@ enum { OWN_DESCRIPTORS = 64, OBJECT_BYTES = 512 };
 
 /* Sixteenths of the memory; 14 in all. */
 static const uint8_t part_of_memory[_WS_RESOURCE_N] = {
-    [WS_RESOURCE_HOST_BYTES] = 6,   [WS_RESOURCE_QUEUED_BYTES] = 1,  [WS_RESOURCE_OBJECTS] = 1,
-    [WS_RESOURCE_MODULE_BYTES] = 3, [WS_RESOURCE_COMPILE_BYTES] = 3,
+    [WS_RESOURCE_HOST_BYTES] = 4,   [WS_RESOURCE_QUEUED_BYTES] = 1,  [WS_RESOURCE_OBJECTS] = 1,
+    [WS_RESOURCE_MODULE_BYTES] = 3, [WS_RESOURCE_COMPILE_BYTES] = 3, [WS_RESOURCE_BLOCK_BYTES] = 2,
 };
 
 /* The number that the file begins with; @otherwise: there is none. */
@@ -92,6 +92,7 @@ uint64_t ws_accounts_system_pool(enum ws_resource r)
     case WS_RESOURCE_QUEUED_BYTES:
     case WS_RESOURCE_MODULE_BYTES:
     case WS_RESOURCE_COMPILE_BYTES:
+    case WS_RESOURCE_BLOCK_BYTES:
         return part;
     default:
         return WS_ACCOUNT_UNLIMITED;

@@ -29,6 +29,7 @@
 #include "backend/scheduling/fused_cache.h"
 #include "base/alloc.h"
 #include "base/launch_check.h"
+#include "device/payer.h"
 
 struct fault { /* as ws$fence writes it */
     uint64_t is, address;
@@ -295,6 +296,11 @@ static int set_launch(struct ws_fused *f, const struct ws_ptx_fence *fences, cha
         return ws_forward(r);
     if (!fits.blocks_per_sm)
         return refuse(why, why_bytes, "together they need too much of an SM (%s)", fits.limit);
+    /* What is never refused: no member is to fail because another one needs much. */
+    if (fits.block_bytes > WS_PAYER_FLOOR)
+        return refuse(why, why_bytes,
+                      "a block of theirs takes too much of the daemon's memory (%llu bytes)",
+                      (unsigned long long)fits.block_bytes);
     struct ws_op *op = &f->command.op;
     op->kind = WS_OPK_LAUNCH;
     op->launch.instance = f->instance->instance;

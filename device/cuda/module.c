@@ -856,11 +856,11 @@ int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_
     int blocks = 0;
     if (block_threads > dev->spec.max_threads_per_block ||
         (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
-        *ret = (struct ws_occupancy){0, "threads"};
+        *ret = (struct ws_occupancy){.limit = "threads"};
         return 0;
     }
     if ((uint64_t)shared_bytes + k->static_shared_bytes > dev->spec.shared_bytes_per_block_optin) {
-        *ret = (struct ws_occupancy){0, "shared"};
+        *ret = (struct ws_occupancy){.limit = "shared"};
         return 0;
     }
     const struct ws_cuda_image *i = m->images[0];
@@ -869,7 +869,7 @@ int ws_cuda_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uint32_
     if (wide)
         regs = WS_MIN(regs, dev->spec.regs_per_sm / dev->spec.max_threads_per_block);
     ws_occupancy_fit(&dev->spec, block_threads, regs, shared_bytes + k->static_shared_bytes, &fit);
-    *ret = (struct ws_occupancy){fit.blocks_per_sm, fit.limit};
+    *ret = (struct ws_occupancy){.blocks_per_sm = fit.blocks_per_sm, .limit = fit.limit};
     if (!k->unsupported && i && !wide && i->device == d && ws_cuda_enter(d) == WS_CU_SUCCESS &&
         WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, i->functions[kernel],
               (int)block_threads, shared_bytes) == WS_CU_SUCCESS)

@@ -116,6 +116,7 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
         ws_list_for_each (l, &xfers)
             ws_tenant_put_locked(t);
     }
+    ws_sched_wake_locked(d->sched);
     pthread_mutex_unlock(&d->sched->lock);
     ws_launch_finish(&runs);
     ws_copy_finish(&xfers);
@@ -133,6 +134,7 @@ static int soft_preempt(struct ws_device *dev, struct ws_op *op)
         ws_flight_preempt(d, op);
     pthread_mutex_lock(&d->sched->lock);
     (void)ws_launch_preempt_locked(d->sched, d, op, &ended);
+    ws_sched_wake_locked(d->sched);
     pthread_mutex_unlock(&d->sched->lock);
     ws_launch_finish(&ended);
     return 0;
@@ -466,15 +468,21 @@ static int soft_occupancy(struct ws_device *dev, const struct ws_dmodule *m, uin
     struct ws_fit fit;
     if (block_threads > dev->spec.max_threads_per_block ||
         (k->max_threads_per_block && block_threads > k->max_threads_per_block)) {
-        *ret = (struct ws_occupancy){0, "threads"};
+        *ret = (struct ws_occupancy){.limit = "threads"};
         return 0;
     }
     if (shared > dev->spec.shared_bytes_per_block_optin) {
-        *ret = (struct ws_occupancy){0, "shared"};
+        *ret = (struct ws_occupancy){.limit = "shared"};
         return 0;
     }
     ws_occupancy_fit(&dev->spec, block_threads, k->n_regs, (uint32_t)shared, &fit);
-    *ret = (struct ws_occupancy){fit.blocks_per_sm, fit.limit};
+    *ret = (struct ws_occupancy){
+        .blocks_per_sm = fit.blocks_per_sm,
+        .limit = fit.limit,
+        .block_bytes = ws_code_block_bytes(m->code, kernel, block_threads, shared_bytes,
+                                           dev->spec.cc_major * 10 + dev->spec.cc_minor,
+                                           soft_of(dev)->options.local_bytes_per_thread_max),
+    };
     return 0;
 }
 

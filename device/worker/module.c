@@ -363,8 +363,8 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
     if (ws_proxy_module_here(p, m) ||
         question(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(q), &q, sizeof(q)))
         return ws_raise(-EINVAL);
-    *ret = (struct ws_occupancy){q.blocks_per_sm,
-                                 ws_wire_limits[q.limit % WS_ARRAY_SIZE(ws_wire_limits)]};
+    *ret = (struct ws_occupancy){.blocks_per_sm = q.blocks_per_sm,
+                                 .limit = ws_wire_limits[q.limit % WS_ARRAY_SIZE(ws_wire_limits)]};
     return 0;
 }
 

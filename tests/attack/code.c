@@ -148,6 +148,35 @@ static const char *compiling(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* ---- row 10: kernels whose blocks take very much memory ---- */
+
+/* Each thread writes to every page of as much local memory as it may have, and goes on for ever. */
+static const char *local_memory(const struct target *t, unsigned copy)
+{
+    Ws__Launch l = raw_launch(1, 0);
+    struct text x = {0};
+    struct raw r;
+    say(&x,
+        HEAD ".visible .entry k()\n{\n.local .align 8 .b8 all[524288];\n.reg .pred %%p;\n"
+             ".reg .u32 %%r<2>;\n.reg .u64 %%x<2>;\nAGAIN:\nmov.u32 %%r1, 0;\n"
+             "mov.u64 %%x1, all;\nL:\nst.local.u32 [%%x1], %%r1;\nadd.u64 %%x1, %%x1, 4096;\n"
+             "add.u32 %%r1, %%r1, 1;\nsetp.lt.u32 %%p, %%r1, 128;\n@%%p bra L;\nbra AGAIN;\n}\n",
+        copy);
+    l.grid_x = 1000;
+    l.block_x = 64;
+    for (; attack_goes_on(t) && attack_open(&r, t); raw_close(&r)) {
+        Ws__Sync s = WS__SYNC__INIT;
+        s.what_case = WS__SYNC__WHAT_DEVICE;
+        if (raw_load(&r, 1, x.p, x.n))
+            continue;
+        raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        uint64_t seq = raw_put(&r, WS__COMMAND__C_SYNC, &s);
+        if (!raw_send(&r))
+            raw_wait(&r, seq, NULL);
+    }
+    return NULL;
+}
+
 /* ---- very large images ---- */
 
 enum { GIB = 1 << 30, PIECE = 1 << 20 };
@@ -255,6 +284,9 @@ const struct attack attacks_code[] = {
     {"8", "compiling", "kernels that take minutes to compile, compile = tiers", compiling,
      .copies = 2, .ms = 3000, .max_call_ms = 1000, .conf = "compile = tiers\n",
      .with_attackers = true},
+    {"10", "local-memory", "endless blocks with 32 MiB of local memory each", local_memory,
+     .copies = 8, .ms = 3000, .max_call_ms = 1000,
+     .conf = "limits { max_block_bytes = 268435456 }\n", .with_attackers = true},
     {"+", "gibibyte", "PTX text of 1 GiB", gibibyte, .ms = 5000, .max_mib = 2560,
      .with_attackers = true},
     {"+", "decompressed", "PTX text of 1 GiB in 100 KB", decompressed, .ms = 5000, .max_mib = 2560,

@@ -186,7 +186,7 @@ static void fake_telemetry(struct ws_device *d, struct ws_device_telemetry *ret)
 static int fake_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
                           uint32_t block_threads, uint32_t shared_bytes, struct ws_occupancy *ret)
 {
-    *ret = (struct ws_occupancy){2048 / block_threads, "threads"};
+    *ret = (struct ws_occupancy){.blocks_per_sm = 2048 / block_threads, .limit = "threads"};
     return 0;
 }
 

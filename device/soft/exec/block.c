@@ -22,6 +22,8 @@ enum {
     /* Of kernels that recurse without saying how deep. */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
+    /* What a block has once its loads are watched and it reads textures: about 38 KiB. */
+    LATER_BYTES = 40 << 10,
 };
 
 uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
@@ -142,6 +144,54 @@ static void fill_row(struct ws_blockrun *b, struct ws_warp *w, const struct ws_f
     fill_lanes(row, f->width, v);
 }
 
+/* What a block takes of this process's memory, in its parts. */
+struct sizes {
+    uint32_t n_warps, depth_max;
+    uint64_t thread_local_bytes, user_shared_bytes, shared_bytes;
+    uint64_t warps, fills, regs, local, shared, rets, saves; /* of the allocations */
+};
+
+static struct sizes sizes_of(const struct ws_exec_image *img, uint32_t n_threads,
+                             uint64_t dyn_shared_bytes, uint32_t sm, uint32_t local_bytes_max)
+{
+    uint64_t stack = local_bytes_max ? local_bytes_max : RECURSION_LOCAL_BYTES;
+    struct sizes s = {.n_warps = (n_threads + 31) / 32,
+                      .depth_max = img->depth_max,
+                      .thread_local_bytes = img->local_bytes};
+    if (img->recursive) {
+        s.thread_local_bytes = WS_MAX((uint64_t)img->frame_bytes, stack);
+        s.depth_max = (uint32_t)WS_MIN((uint64_t)RECURSION_MAX,
+                                       WS_MAX(UINT64_C(64), s.thread_local_bytes / 32));
+    } else if (img->sp_off) {
+        s.thread_local_bytes += stack;
+    }
+    s.thread_local_bytes = WS_ALIGN_UP(s.thread_local_bytes, UINT64_C(16));
+    /* programs rely on the rest of the last unit */
+    s.user_shared_bytes =
+        WS_ALIGN_UP(WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16)) + dyn_shared_bytes,
+                    (uint64_t)ws_exec_shared_unit(sm));
+    s.shared_bytes =
+        s.user_shared_bytes + (img->uses_reserved_shared ? WS_RESERVED_SHARED_BYTES : 0);
+    s.warps = s.n_warps * sizeof(struct ws_warp);
+    s.fills = ((uint64_t)img->n_fills + 1) * sizeof(uint32_t);
+    s.regs = (uint64_t)s.n_warps * img->regs_bytes + 64;
+    s.local = s.thread_local_bytes * 32 * s.n_warps + 64;
+    s.shared = s.shared_bytes + 128;
+    s.rets = ((uint64_t)s.depth_max * 32 * s.n_warps + 1) * sizeof(struct ws_retaddr);
+    s.saves = (uint64_t)(img->recursive ? s.depth_max : 0) * img->save_bytes * s.n_warps + 64;
+    return s;
+}
+
+uint64_t ws_code_block_bytes(const struct ws_code *c, uint32_t kernel, uint32_t n_threads,
+                             uint32_t dyn_shared_bytes, uint32_t sm, uint32_t local_bytes_max)
+{
+    if (!c->images[kernel]) /* it cannot run */
+        return 0;
+    struct sizes s = sizes_of(c->images[kernel], n_threads, dyn_shared_bytes, sm, local_bytes_max);
+    return sizeof(struct ws_blockrun) + LATER_BYTES + s.warps + s.fills + s.regs + s.local +
+           s.shared + s.rets + s.saves;
+}
+
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
 {
     const struct ws_exec_image *img = g->code->images[g->kernel];
@@ -151,44 +201,31 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     struct ws_blockrun *b = ws_alloc(sizeof(*b));
     if (!b)
         return ws_raise(-ENOMEM);
+    struct sizes s =
+        sizes_of(img, (uint32_t)threads, g->dyn_shared_bytes, g->sm, g->local_bytes_max);
     b->g = g;
     b->img = img;
     b->jit = ws_jit_of(g->code, g->kernel, g->block, ws_space_payer(g->space));
     b->n_threads = (uint32_t)threads;
-    b->n_warps = (b->n_threads + 31) / 32;
-    b->local_bytes = img->local_bytes;
-    b->depth_max = img->depth_max;
-    if (img->recursive) {
-        b->local_bytes = WS_MAX((uint64_t)img->frame_bytes,
-                                g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES);
-        b->depth_max =
-            (uint32_t)WS_MIN((uint64_t)RECURSION_MAX, WS_MAX(UINT64_C(64), b->local_bytes / 32));
-    }
-    if (img->sp_off && !img->recursive)
-        b->local_bytes += g->local_bytes_max ? g->local_bytes_max : RECURSION_LOCAL_BYTES;
-    b->local_bytes = WS_ALIGN_UP(b->local_bytes, UINT64_C(16));
+    b->n_warps = s.n_warps;
+    b->local_bytes = s.thread_local_bytes;
+    b->depth_max = s.depth_max;
+    b->user_shared_bytes = s.user_shared_bytes;
     struct ws_core_ctx *c = &b->ctx;
     c->b = b;
     c->mx = 0x1f80;
-    /* programs rely on the rest of the last unit */
-    c->shared_bytes =
-        WS_ALIGN_UP(WS_ALIGN_UP((uint64_t)img->shared_bytes, UINT64_C(16)) + g->dyn_shared_bytes,
-                    (uint64_t)ws_exec_shared_unit(g->sm));
-    b->user_shared_bytes = c->shared_bytes;
-    if (img->uses_reserved_shared)
-        c->shared_bytes += WS_RESERVED_SHARED_BYTES;
+    c->shared_bytes = s.shared_bytes;
     c->local_stride = b->local_bytes;
     c->params = g->params;
     c->param_bytes = g->code->m->funcs[img->func].param_bytes;
-    b->warps = ws_alloc_array(b->n_warps, sizeof(*b->warps));
-    b->block_fills = ws_alloc_array(img->n_fills + 1, sizeof(*b->block_fills));
     b->bars_used = (1u << WS_N_BARRIERS) - 1;
-    b->regs = ws_alloc((size_t)b->n_warps * img->regs_bytes + 64);
-    b->local = ws_alloc((size_t)b->local_bytes * 32 * b->n_warps + 64);
-    b->shared_alloc = ws_alloc(c->shared_bytes + 128);
-    b->rets = ws_alloc_array((size_t)b->depth_max * 32 * b->n_warps + 1, sizeof(*b->rets));
-    b->saves =
-        ws_alloc((size_t)(img->recursive ? b->depth_max : 0) * img->save_bytes * b->n_warps + 64);
+    b->warps = ws_alloc(s.warps);
+    b->block_fills = ws_alloc(s.fills);
+    b->regs = ws_alloc(s.regs);
+    b->local = ws_alloc(s.local);
+    b->shared_alloc = ws_alloc(s.shared);
+    b->rets = ws_alloc(s.rets);
+    b->saves = ws_alloc(s.saves);
     if (!b->block_fills || !b->warps || !b->regs || !b->local || !b->shared_alloc || !b->rets ||
         !b->saves || (g->inspect && ws_inspect_block_new(b))) {
         ws_blockrun_free(b);

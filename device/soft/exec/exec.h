@@ -35,6 +35,10 @@ WS_MUST_CHECK int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *eac
 const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *ret_n);
 /* Bytes that the code may grow by once its kernels run: they are compiled (device/soft/jit). */
 uint64_t ws_code_later_bytes(const struct ws_code *c);
+/* Bytes of this process that each block of @n_threads has while it runs: registers, local and
+ * shared memory. @sm and @local_bytes_max as in struct ws_grid. */
+uint64_t ws_code_block_bytes(const struct ws_code *c, uint32_t kernel, uint32_t n_threads,
+                             uint32_t dyn_shared_bytes, uint32_t sm, uint32_t local_bytes_max);
 
 /* Makes the code tell of each access to memory (device/soft/inspect), before anything of it runs.
  * Return: 0 or -ENOMEM. */

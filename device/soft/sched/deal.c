@@ -144,11 +144,18 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
     ws_list_for_each_safe (it, &t->dealing) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, deal_link);
         if (r->coop) {
-            if (!coop_place(t, r))
+            if (r->starved || !coop_place(t, r))
                 break; /* nobody overtakes it */
+            if (!ws_run_take_all_locked(r)) {
+                t->deal_blocked = true;
+                ws_tenant_starve_locked(s, t, r);
+                return;
+            }
             coop_deal(s, t, r);
             return;
         }
+        if (r->starved)
+            continue;
         uint32_t n = batch_of(s, r), sm;
         while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {
             struct ws_dealt_block *b = deal_to(s, t, r, sm);
@@ -195,8 +202,8 @@ bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_tu
         take_from(&t->rotated, WAITING_BLOCKS, turn);
     for (uint32_t i = 0; i < turn->n; i++) {
         struct ws_dealt_block *b = turn->blocks[i];
-        if (!b->state && b->run->n_spare)
-            b->state = b->run->spare[--b->run->n_spare];
+        if (!b->state)
+            b->state = ws_run_spare_locked(s, b->run);
     }
     return turn->n > 0;
 }

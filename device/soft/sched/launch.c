@@ -68,7 +68,7 @@ static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
         pthread_mutex_unlock(&s->lock);
         ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory to run it", ws_run_name(r));
         if (started) {
-            ws_blockrun_free(started->state);
+            ws_state_free(r, started->state);
             free(started);
         }
         ws_run_finish(r);
@@ -107,7 +107,13 @@ static void run_inline(struct ws_run *r)
             sm = (sm + 1) % r->device->base.spec.n_sms;
         struct ws_blockrun *state = b->state;
         *b = (struct ws_dealt_block){.run = r, .state = state, .linear = r->n_dealt, .sm = sm};
-        if (!ws_block_begin(b))
+        int e = ws_block_begin(b);
+        if (e > 0) { /* the workers begin it later */
+            free(b);
+            run_queue(r, NULL);
+            return;
+        }
+        if (e)
             break;
         r->n_dealt++;
         uint64_t used;
@@ -127,8 +133,8 @@ static void run_inline(struct ws_run *r)
     if (!b)
         ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for a block",
                     ws_run_name(r));
-    else if (b->state)
-        ws_blockrun_free(b->state);
+    else
+        ws_state_free(r, b->state);
     free(b);
     ws_run_finish(r);
 }

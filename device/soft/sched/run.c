@@ -12,11 +12,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/payer.h"
 #include "device/soft/exec/reuse.h"
 #include "device/soft/inspect/inspect.h"
 #include "device/soft/sched/run.h"
 
-enum { UNITS_MAX = 1 << 14 };
+enum { UNITS_MAX = 1 << 14, STACK_PART = 8, LEAST_STACK = 4096 };
 
 /* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1
  * and 2: a word with the size, a word that counts arrivals). Mapped outside the addresses that any
@@ -100,10 +101,21 @@ int ws_run_map_barrier(struct ws_run *r)
     return 0;
 }
 
+/* Tells those who wait for memory that all that the kernel had has come back. */
+static void run_paid(struct ws_run *r)
+{
+    struct ws_sched *s = r->device->sched;
+    ws_payer_give(r->payer, r->coop_bytes);
+    if (!atomic_load(&r->payer->n_waiting))
+        return;
+    pthread_mutex_lock(&s->lock);
+    ws_sched_feed_locked(s, r->payer);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void run_free(struct ws_run *r)
 {
-    for (uint32_t i = 0; i < r->n_spare; i++)
-        ws_blockrun_free(r->spare[i]);
+    run_paid(r);
     if (r->units != r->few_units) {
         free(r->units);
         free(r->costs);
@@ -197,6 +209,22 @@ static void settle_traffic(struct ws_run *r, uint32_t n_units)
         ws_reuse_settle(&shares, &r->units[i].work);
 }
 
+/* What a block takes. Kernels that recurse or call alloca() do not say how much stack they need:
+ * they get all that a thread may have, but no block of theirs gets more than a part of the pool. */
+static void fit_stack(struct ws_run *r)
+{
+    struct ws_grid *g = &r->grid;
+    const uint32_t *n = g->block;
+    uint64_t most = ws_payers_pool() / STACK_PART;
+    g->local_bytes_max = r->device->options.local_bytes_per_thread_max;
+    for (;; g->local_bytes_max /= 2) {
+        r->state_bytes = ws_code_block_bytes(g->code, g->kernel, n[0] * n[1] * n[2],
+                                             g->dyn_shared_bytes, g->sm, g->local_bytes_max);
+        if (r->state_bytes <= most || g->local_bytes_max < 2 * LEAST_STACK)
+            return;
+    }
+}
+
 /* Takes @progress, if it succeeds. */
 struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
                           struct ws_soft_progress *progress)
@@ -208,6 +236,10 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->progress = progress;
     r->device = d;
     r->op = op;
+    r->payer = ws_payer_or_own(ws_space_payer(op->space));
+    ws_list_init(&r->link);
+    ws_list_init(&r->deal_link);
+    ws_list_init(&r->spares);
     r->stats = &inst->module->kernels[op->launch.kernel];
     r->fit = *fit;
     r->n_all = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
@@ -228,8 +260,6 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
         run_free(r);
         return NULL;
     }
-    ws_list_init(&r->link);
-    ws_list_init(&r->deal_link);
     struct ws_grid *g = &r->grid;
     g->code = inst->module->code;
     g->kernel = op->launch.kernel;
@@ -248,7 +278,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     g->clock = grid_clock;
     g->globaltimer = grid_globaltimer;
     g->clock_arg = r;
-    g->local_bytes_max = d->options.local_bytes_per_thread_max;
+    fit_stack(r);
     r->started_device_ns =
         d->vclock ? op->ready_ns : WS_MAX(op->ready_ns, ws_timing_now_ns(d->timing));
     r->started_device_ns = WS_MAX(r->started_device_ns, atomic_load(&d->seen_ns));

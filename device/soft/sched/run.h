@@ -41,8 +41,12 @@ struct ws_run {
     bool idle;         /* the clock knows that all of them poll */
     /* Of a launch that is resumed, or to be filled when it is preempted; else NULL. */
     struct ws_soft_progress *progress;
-    uint16_t *coop_sm; /* [n_blocks], once a cooperative kernel is placed */
-    struct ws_blockrun *spare[WS_RUN_SPARE_MAX];
+    uint16_t *coop_sm;      /* [n_blocks], once a cooperative kernel is placed */
+    struct ws_payer *payer; /* of the space: who pays for the blocks' memory */
+    uint64_t state_bytes;   /* of a block */
+    uint64_t coop_bytes;   /* that a cooperative kernel has taken, less what its ended blocks had */
+    bool starved;          /* waits for memory for a block, or for all */
+    struct ws_list spares; /* blocks that have ended, whose states others may use */
     uint32_t n_spare;
     uint64_t n_all, n_before; /* blocks of the grid; executed before it was preempted */
     uint64_t blocks_per_unit; /* neighbours priced as one, for grids of many blocks */
@@ -81,9 +85,27 @@ bool ws_run_allows_sm(const struct ws_run *r, uint32_t sm); /* of the launch's S
 uint32_t ws_run_occupy_locked(const struct ws_run *r, struct ws_sm_use *u);
 void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t slot);
 
+/* ---- feed.c ---- */
+/* Memory for a block's state. Return: 0; WS_PAYER_E_LATER: it has to wait; -ENOMEM: the kernel is
+ * stopped. No locks held. */
+int ws_state_new(struct ws_dealt_block *b);
+/* A state that nobody will use again; NULL ok. Whoever waits for memory is to be fed afterwards. No
+ * locks held. */
+void ws_state_free(const struct ws_run *r, struct ws_blockrun *state);
+/* For all blocks of a cooperative kernel. Return: false: it has to wait. True: it has the memory,
+ * or is stopped. */
+bool ws_run_take_all_locked(struct ws_run *r);
+/* A block of the kernel has ended. Its state is kept for others, or freed soon. */
+void ws_block_put_locked(struct ws_sched *s, struct ws_run *r, struct ws_dealt_block *b);
+/* A state that was kept, or NULL. */
+struct ws_blockrun *ws_run_spare_locked(struct ws_sched *s, struct ws_run *r);
+void ws_run_bury_spares_locked(struct ws_sched *s, struct ws_run *r);
+/* The kernel, of @t, waits until memory of its payer comes back. */
+void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r);
+
 /* ---- turn.c; no locks held ---- */
-/* Return: false: no memory, and the kernel is stopped. */
-bool ws_block_begin(struct ws_dealt_block *b);
+/* Return: as ws_state_new(). */
+int ws_block_begin(struct ws_dealt_block *b);
 /* Runs a block for about @budget warp instructions at most; *ret_used: what it took. */
 enum ws_step ws_block_run(struct ws_dealt_block *b, uint64_t budget, uint64_t *ret_used);
 

@@ -34,16 +34,16 @@ static void ring_add(struct ws_sched *s, struct ws_tenant *t)
     ws_list_append(&s->ring, &t->ring);
 }
 
-static void wake_one(struct ws_sched *s)
+void ws_sched_wake_locked(struct ws_sched *s)
 {
-    if (s->n_idle && !ws_list_empty(&s->ring))
+    if (s->n_idle && (!ws_list_empty(&s->ring) || !ws_list_empty(&s->dead)))
         pthread_cond_signal(&s->work);
 }
 
 void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t)
 {
     ring_add(s, t);
-    wake_one(s);
+    ws_sched_wake_locked(s);
 }
 
 /* Kernels and copies alternate; what there is none of passes. */
@@ -77,13 +77,15 @@ static void *worker(void *arg)
     struct ws_turn turn;
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
+        if (ws_sched_reap(s))
+            continue;
         if (!pick(s, &turn)) {
             s->n_idle++;
             pthread_cond_wait(&s->work, &s->lock);
             s->n_idle--;
             continue;
         }
-        wake_one(s);
+        ws_sched_wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         if (turn.xfer)
             ws_copy_turn(&turn);
@@ -104,7 +106,7 @@ static void *worker(void *arg)
             ws_tenant_put_locked(turn.tenant);
         ws_list_for_each (l, &xfers)
             ws_tenant_put_locked(turn.tenant);
-        wake_one(s);
+        ws_sched_wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         ws_launch_finish(&runs);
         ws_copy_finish(&xfers);
@@ -122,6 +124,10 @@ static void sched_stop(struct ws_sched *s)
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->n_threads; i++)
         pthread_join(s->threads[i], NULL);
+    pthread_mutex_lock(&s->lock);
+    while (ws_sched_reap(s))
+        ;
+    pthread_mutex_unlock(&s->lock);
     ws_list_for_each_safe (l, &s->free_blocks)
         free(ws_list_entry(l, struct ws_dealt_block, link));
     pthread_cond_destroy(&s->work);
@@ -144,7 +150,9 @@ static int sched_start(struct ws_sched **ret, uint32_t n_workers)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     ws_list_init(&s->ring);
+    ws_list_init(&s->tenants);
     ws_list_init(&s->free_blocks);
+    ws_list_init(&s->dead);
     s->threads = threads;
     sigset_t all, old; /* signals are the daemon loop's */
     sigfillset(&all);
@@ -205,11 +213,13 @@ struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space
     t->space = space;
     t->device = d;
     t->n_ops = 1;
-    struct ws_list *lists[] = {&t->ring, &t->runs, &t->dealing, &t->front, &t->rotated, &t->xfers};
+    struct ws_list *lists[] = {&t->ring,    &t->runs,    &t->dealing, &t->front,
+                               &t->rotated, &t->starved, &t->xfers};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(lists); i++)
         ws_list_init(lists[i]);
     t->next = d->tenants;
     d->tenants = t;
+    ws_list_append(&d->sched->tenants, &t->all);
     return t;
 }
 
@@ -218,6 +228,8 @@ void ws_tenant_put_locked(struct ws_tenant *t)
     if (--t->n_ops)
         return;
     struct ws_soft *d = t->device;
+    ws_tenant_not_hungry_locked(t);
+    ws_list_remove(&t->all);
     if (t->in_ring)
         ws_list_remove(&t->ring);
     t->in_ring = false;

@@ -14,6 +14,7 @@
 #include "device/soft/exec/exec.h"
 #include "device/soft/timeline/occupancy.h"
 
+struct ws_payer;
 struct ws_soft;
 struct ws_run;
 struct ws_xfer;
@@ -41,6 +42,9 @@ struct ws_tenant {
     struct ws_list dealing; /* kernels with blocks that are not dealt yet, in order of submission */
     struct ws_list front;   /* blocks in the middle of their slice */
     struct ws_list rotated; /* blocks that had their slice, or wait for something */
+    struct ws_list all;     /* in the scheduler's tenants */
+    struct ws_list starved; /* blocks for which there was no memory */
+    bool hungry;            /* waits for memory of its payer: it has starved blocks or kernels */
     struct ws_list xfers;
     uint32_t cursor;        /* SM after the one that got a block last */
     struct ws_sm_use sms[]; /* [n_sms] */
@@ -48,10 +52,11 @@ struct ws_tenant {
 
 /* Of a grid, from being dealt to its end. */
 struct ws_dealt_block {
-    struct ws_list link; /* front, rotated; or free */
+    struct ws_list link; /* front, rotated, starved; afterwards: spares, dead or free */
     struct ws_run *run;
     struct ws_blockrun *state; /* NULL until it first runs */
     bool started;
+    bool starved; /* in its last turn there was no memory for its state */
     uint64_t linear;
     uint32_t sm, slot;
     uint64_t slice_insns; /* warp instructions used of its slice */
@@ -64,6 +69,9 @@ struct ws_dealt_block {
     bool polling;  /* counted in run->n_polling: so it was when it was given back */
     uint64_t n_looked;
     struct ws_exec_work work, polled; /* polled: while it polls */
+    /* Of a dead one: who paid for its state, a reference, and how much. */
+    struct ws_payer *payer;
+    uint64_t bytes;
 };
 
 enum { WS_TURN_BLOCKS_MAX = 32 };
@@ -83,7 +91,9 @@ struct ws_sched {
     struct ws_list ring;
     uint32_t n_idle, n_threads;
     bool stop;
+    struct ws_list tenants; /* all that have work */
     struct ws_list free_blocks;
+    struct ws_list dead; /* blocks that have ended, whose states are to be freed */
     uint32_t n_devices;
     pthread_t *threads;
 };
@@ -94,6 +104,8 @@ struct ws_sched {
 WS_MUST_CHECK int ws_sched_join(struct ws_sched **ret, uint32_t n_workers);
 void ws_sched_leave(struct ws_sched *s);
 
+/* Wakes a worker, if there is something to do. */
+void ws_sched_wake_locked(struct ws_sched *s);
 /* Work was added to a tenant: puts it into the ring and wakes a worker. */
 void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 
@@ -101,5 +113,13 @@ void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space);
 /* One operation less. */
 void ws_tenant_put_locked(struct ws_tenant *t);
+
+/* ---- feed.c ---- */
+/* Frees the state of a block that has ended; gives up the lock meanwhile. Return: whether there was
+ * one. */
+bool ws_sched_reap(struct ws_sched *s);
+/* Memory of @p has come back: its tenants that wait try again. */
+void ws_sched_feed_locked(struct ws_sched *s, struct ws_payer *p);
+void ws_tenant_not_hungry_locked(struct ws_tenant *t);
 
 #endif

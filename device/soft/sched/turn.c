@@ -20,6 +20,7 @@
  * as well, its blocks are finished one after another: then no block waits for all the others
  * before it ends, and one that has no end is found soon. Blocks that seem to wait still take
  * turns. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -151,18 +152,14 @@ static enum ws_step run_timed(struct ws_dealt_block *b, uint64_t budget, uint64_
     return step;
 }
 
-bool ws_block_begin(struct ws_dealt_block *b)
+int ws_block_begin(struct ws_dealt_block *b)
 {
-    struct ws_run *r = b->run;
-    if (!b->state && ws_blockrun_new(&b->state, &r->grid) < 0) {
-        b->state = NULL;
-        ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for a block",
-                    ws_run_name(r));
-        return false;
-    }
+    int e = b->state ? 0 : ws_state_new(b);
+    if (e)
+        return e;
     ws_blockrun_start(b->state, b->linear, b->sm, b->slot);
     b->started = true;
-    return true;
+    return 0;
 }
 
 void ws_launch_turn(struct ws_turn *turn)
@@ -171,6 +168,7 @@ void ws_launch_turn(struct ws_turn *turn)
     for (uint32_t i = 0; i < turn->n; i++) {
         struct ws_dealt_block *b = turn->blocks[i], *before = i ? turn->blocks[i - 1] : NULL;
         turn->outcome[i] = WS_STEP_MORE;
+        b->starved = false;
         if (!b->started) {
             if (used > WS_TURN_INSNS)
                 continue; /* earlier ones took longer than expected: back to the queue */
@@ -179,10 +177,12 @@ void ws_launch_turn(struct ws_turn *turn)
                 b->state = before->state;
                 before->state = NULL;
             }
-            if (!ws_block_begin(b)) {
+            int e = ws_run_stopped(b->run) ? -ECANCELED : ws_block_begin(b);
+            b->starved = e > 0;
+            if (e < 0)
                 turn->outcome[i] = WS_STEP_STOPPED;
+            if (e)
                 continue;
-            }
         }
         uint64_t n, budget = b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS,
                     limit_ns = atomic_load_explicit(&b->run->limit_ns, memory_order_relaxed);
@@ -194,16 +194,6 @@ void ws_launch_turn(struct ws_turn *turn)
 
 /* ---- results; the scheduler's lock is held ---- */
 
-static void state_spare(struct ws_run *r, struct ws_blockrun *state)
-{
-    if (!state)
-        return;
-    if (r->n_spare < WS_RUN_SPARE_MAX)
-        r->spare[r->n_spare++] = state;
-    else
-        ws_blockrun_free(state);
-}
-
 static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
@@ -212,13 +202,12 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_b
         b->work = b->polled = (struct ws_exec_work){0};              /* the time it would take */
     if (b->started)
         ws_run_count(r, b);
-    state_spare(r, b->state);
     ws_run_vacate_locked(r, &t->sms[b->sm], b->slot);
     r->n_live--;
     r->n_waiting -= b->waiting;
     r->n_polling -= b->polling;
     t->deal_blocked = false;
-    ws_list_append(&s->free_blocks, &b->link);
+    ws_block_put_locked(s, r, b);
 }
 
 static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *queue,
@@ -241,6 +230,7 @@ static void run_abort(struct ws_sched *s, struct ws_run *r)
     r->aborted = true;
     ws_list_remove(&r->deal_link);
     r->n_blocks = r->n_dealt;
+    queue_drop(s, r->tenant, &r->tenant->starved, r);
     queue_drop(s, r->tenant, &r->tenant->front, r);
     queue_drop(s, r->tenant, &r->tenant->rotated, r);
     r->tenant->deal_blocked = false;
@@ -252,6 +242,7 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
         run_abort(s, r);
     if (r->n_dealt < r->n_blocks || r->n_live)
         return;
+    ws_run_bury_spares_locked(s, r);
     ws_list_remove(&r->link);
     ws_list_append(ended, &r->link);
 }
@@ -308,6 +299,8 @@ bool ws_launch_urge_locked(struct ws_soft *d, const struct ws_op *op, uint64_t l
             if (r->op != op)
                 continue;
             r->limit_ns = limit_ns;
+            if (r->starved) /* it may not wait any longer */
+                ws_sched_feed_locked(d->sched, r->payer);
             return true;
         }
     return false;
@@ -361,6 +354,11 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
     for (uint32_t i = 0; i < turn->n; i++) {
         struct ws_dealt_block *b = turn->blocks[i];
         struct ws_run *r = b->run;
+        if (turn->outcome[i] == WS_STEP_MORE && !ws_run_stopped(r) && b->starved) {
+            ws_list_append(&t->starved, &b->link);
+            ws_tenant_starve_locked(s, t, r);
+            continue;
+        }
         if (turn->outcome[i] == WS_STEP_MORE && !ws_run_stopped(r)) {
             block_queue(t, b);
             block_polling(b, b->polls);

@@ -128,6 +128,7 @@ static void test_pools_of_this_machine(void **state)
                    ws_accounts_system_pool(WS_RESOURCE_QUEUED_BYTES) +
                    ws_accounts_system_pool(WS_RESOURCE_MODULE_BYTES) +
                    ws_accounts_system_pool(WS_RESOURCE_COMPILE_BYTES) +
+                   ws_accounts_system_pool(WS_RESOURCE_BLOCK_BYTES) +
                    ws_accounts_system_pool(WS_RESOURCE_OBJECTS) * 500;
     assert_in_range(all, 1, ws_accounts_system_memory() / 10 * 9);
     assert_true(ws_accounts_system_pool(WS_RESOURCE_DEVICE_BYTES) == WS_ACCOUNT_UNLIMITED);

@@ -19,6 +19,7 @@ struct ws_blockrun {
 };
 
 _Atomic int double_n_states, double_n_states_max;
+uint64_t double_block_bytes;
 
 const struct ws_ptx_module *double_module(void)
 {
@@ -68,6 +69,12 @@ const struct ws_kernel_info *ws_code_kernels(const struct ws_code *c, uint32_t *
 uint64_t ws_code_later_bytes(const struct ws_code *c)
 {
     return 0;
+}
+
+uint64_t ws_code_block_bytes(const struct ws_code *c, uint32_t kernel, uint32_t n_threads,
+                             uint32_t dyn_shared_bytes, uint32_t sm, uint32_t local_bytes_max)
+{
+    return double_block_bytes;
 }
 
 int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)

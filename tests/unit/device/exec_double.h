@@ -31,6 +31,7 @@ struct double_params {
 };
 
 extern _Atomic int double_n_states, double_n_states_max; /* alive blockruns */
+extern uint64_t double_block_bytes;                      /* what a block is said to take */
 
 /* A module with one kernel "k" that takes a struct double_params, and @n_vars variables. Static. */
 const struct ws_ptx_module *double_module(void);

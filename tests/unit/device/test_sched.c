@@ -10,12 +10,14 @@
 
 #include <pthread.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "device/payer.h"
 #include "device/space.h"
 #include "device/soft/timeline/events.h"
 #include "device/soft/timeline/occupancy.h"
@@ -682,6 +684,168 @@ static void test_wrong_specs_are_refused(void **state)
     assert_null(d);
 }
 
+/* ---- memory of blocks ---- */
+
+enum { BLOCK_BYTES = 8 << 20 };
+
+static int setup_memory(void **state)
+{
+    double_block_bytes = BLOCK_BYTES;
+    double_n_states_max = 0;
+    ws_payers_set_pool(8 * BLOCK_BYTES); /* 4 blocks for one user */
+    if (setup(state))
+        return -1;
+    struct fixture *f = *state;
+    struct ws_payer *p = ws_payer_new();
+    for (int i = 0; i < 2; i++)
+        ws_space_set_payer(f->space[i], p);
+    return ws_payer_unref(p) != NULL;
+}
+
+static int teardown_memory(void **state)
+{
+    int r = teardown(state);
+    r |= double_n_states != 0 || ws_payers_held() != 0;
+    double_block_bytes = 0;
+    ws_payers_set_pool(UINT64_MAX);
+    return r;
+}
+
+static struct ws_payer *payer_of(struct fixture *f)
+{
+    return ws_space_payer(f->space[0]);
+}
+
+/* All blocks could be resident, but no more than four may have memory at a time. */
+static void test_blocks_wait_for_memory_of_their_user(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 6; i++)
+        launch(f, i % 2, 200,
+               (struct double_params){
+                   .kind = DOUBLE_WAIT, .n_insns = 1000, .flag = &f->flag[0], .ran = f->ran});
+    while (!ws_payer_n_refused(payer_of(f)))
+        sched_yield();
+    f->flag[0] = 1;
+    wait_done(f, 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(f->op[i].error, 0);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(f->ran[i], 6);
+    assert_int_equal(double_n_states_max, 4);
+}
+
+/* A client's endless blocks hold all memory of their user. What another user asks for is granted,
+ * and cancelling that client lets the user's other client go on. */
+static void test_starved_launches_can_be_cancelled(void **state)
+{
+    struct fixture *f = *state;
+    launch(f, 0, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
+    while (!ws_payer_n_refused(payer_of(f)))
+        sched_yield();
+    launch(f, 1, 16, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran});
+    struct ws_payer *other = ws_payer_new();
+    assert_int_equal(ws_payer_take(other, BLOCK_BYTES), 0);
+    ws_payer_give(other, BLOCK_BYTES);
+    ws_payer_unref(other);
+    ws_device_cancel(f->device, f->space[0]);
+    wait_done(f, 2);
+    assert_int_equal(f->op[0].error, WS_DEV_E_CANCELLED);
+    assert_int_equal(f->op[1].error, 0);
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(f->ran[i], 1);
+    launch(f, 0, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
+    launch(f, 1, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
+    ws_device_cancel(f->device, f->space[1]);
+    ws_device_cancel(f->device, f->space[0]);
+    wait_done(f, 4);
+}
+
+static void test_a_block_that_never_fits_fails(void **state)
+{
+    struct fixture *f = *state;
+    double_block_bytes = 5 * BLOCK_BYTES;
+    launch(f, 0, 2, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1});
+    launch(f, 1, 200, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1});
+    wait_done(f, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(f->op[i].error, WS_DEV_E_NO_MEMORY);
+        assert_non_null(strstr(f->op[i].text, "max_block_bytes"));
+    }
+    double_block_bytes = WS_PAYER_FLOOR; /* that much is never refused */
+    ws_payers_set_pool(1);
+    launch(f, 0, 20, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1});
+    wait_done(f, 3);
+    assert_int_equal(f->op[2].error, 0);
+}
+
+/* All blocks of a cooperative kernel get memory, or none. */
+static void test_cooperative_memory(void **state)
+{
+    struct fixture *f = *state;
+    struct double_params p = {.kind = DOUBLE_BARRIER, .n_insns = 1000, .flag = &f->flag[0]};
+    launch(f, 0, 16,
+           (struct double_params){.kind = DOUBLE_WAIT, .n_insns = 1, .flag = &f->flag[1]});
+    while (!ws_payer_held(payer_of(f)))
+        sched_yield();
+    struct ws_op *op = op_launch(f, 1, 4, p);
+    op->launch.flags = WS_LAUNCH_COOPERATIVE;
+    ws_device_submit(f->device, op);
+    f->flag[1] = 1;
+    wait_done(f, 2);
+    assert_int_equal(op->error, 0);
+    op = op_launch(f, 1, 5, p);
+    op->launch.flags = WS_LAUNCH_COOPERATIVE;
+    ws_device_submit(f->device, op);
+    wait_done(f, 3);
+    assert_int_equal(op->error, WS_DEV_E_NO_MEMORY);
+}
+
+/* A kernel for which others wait does not wait for memory. */
+static void test_urged_kernels_do_not_wait_for_memory(void **state)
+{
+    struct fixture *f = *state;
+    launch(f, 0, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
+    while (!ws_payer_n_refused(payer_of(f)))
+        sched_yield();
+    struct ws_op *op =
+        launch(f, 1, 16, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000});
+    while (ws_device_urge(f->device, op, WS_NS_PER_MS) == WS_DEVICE_EXECUTED)
+        sched_yield();
+    wait_done(f, 1);
+    assert_int_equal(op->error, WS_DEV_E_NO_MEMORY);
+    ws_device_cancel(f->device, f->space[0]);
+    wait_done(f, 2);
+}
+
+static void test_random_kernels_of_a_poor_user(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t seed = 3;
+    uint32_t n_preempted = 0;
+    for (int i = 0; i < N_OPS; i++) {
+        struct double_params p = {.kind = rig_random(&seed) % 4 ? DOUBLE_WORK : DOUBLE_ENDLESS,
+                                  .n_insns = rig_random(&seed) % 60000};
+        struct ws_op *op = op_launch(f, i % 2, 1 + rig_random(&seed) % 30, p);
+        if (rig_random(&seed) % 4 == 0) {
+            op->launch.flags = WS_LAUNCH_COOPERATIVE;
+            op->launch.grid[0] = 1 + rig_random(&seed) % 4;
+        }
+        ws_device_submit(f->device, op);
+        if (rig_random(&seed) % 3 == 0)
+            ws_device_cancel(f->device, f->space[rig_random(&seed) % 2]);
+        if (rig_random(&seed) % 3 == 0)
+            n_preempted += !ws_device_preempt(f->device, &f->op[rig_random(&seed) % (i + 1)]);
+    }
+    for (int i = 0; i < 2; i++)
+        ws_device_cancel(f->device, f->space[i]);
+    wait_done(f, N_OPS);
+    for (int i = 0; i < N_OPS; i++)
+        f->op[i].launch.progress = ws_progress_free(f->op[i].launch.progress);
+    assert_true(n_preempted > 0);
+    assert_true(double_n_states_max <= 4);
+}
+
 static void test_out_of_memory_ends_operations_only(void **state)
 {
     struct fixture *f = *state;
@@ -788,6 +952,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_blocks_of_two_warps_by_registers),
         cmocka_unit_test(test_l1_transactions),
         cmocka_unit_test(test_wrong_specs_are_refused),
+        cmocka_unit_test_setup_teardown(test_blocks_wait_for_memory_of_their_user, setup_memory,
+                                        teardown_memory),
+        cmocka_unit_test_setup_teardown(test_starved_launches_can_be_cancelled, setup_memory,
+                                        teardown_memory),
+        cmocka_unit_test_setup_teardown(test_a_block_that_never_fits_fails, setup_memory,
+                                        teardown_memory),
+        cmocka_unit_test_setup_teardown(test_cooperative_memory, setup_memory, teardown_memory),
+        cmocka_unit_test_setup_teardown(test_urged_kernels_do_not_wait_for_memory, setup_memory,
+                                        teardown_memory),
+        cmocka_unit_test_setup_teardown(test_random_kernels_of_a_poor_user, setup_memory,
+                                        teardown_memory),
         cmocka_unit_test_setup_teardown(test_out_of_memory_ends_operations_only, setup_copy,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_random_submits_and_cancels, setup_copy, teardown),
