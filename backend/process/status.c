@@ -83,6 +83,7 @@ static void spec_status(const struct ws_device *d, Ws__GpuStatus *o)
     o->memory_bus_bits = spec->memory_bus_bits;
     o->n_cores = spec->n_sms * spec->fp32_lanes_per_sm;
     o->limit_mw = spec->limit_mw;
+    o->idle_mw = spec->static_mw;
 }
 
 /* As CUDA programs and NVML's users write it. Out of memory: "". */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wattshare smi: GPUs and programs in the form that users of nvidia-smi know, for eyes and for
- * scripts. The figures are those of `wattshare status`; shares of time are means over a tenth of a
- * second between two statuses. */
+ * scripts. Power and energy are in the host's time (protocol/monitor.h), all else is as in
+ * `wattshare status`; power and shares of time are means over a tenth of a second between two
+ * statuses. */
 #include "config.h"
 
 #include <errno.h>
@@ -58,7 +59,7 @@ const struct ws_verb ws_verb_smi = {
 
 /* ---- for eyes ---- */
 
-static void put_list(const struct ws_smi_gpu *gpus, size_t n)
+static void put_list(const struct ws_monitored *gpus, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         printf("GPU %u: %s (UUID: %s)\n", gpus[i].now->gpu, gpus[i].now->product,
@@ -77,7 +78,7 @@ static void put_line(const char *name, const char *fmt, ...)
     putchar('\n');
 }
 
-static void put_details(const struct ws_smi_gpu *v)
+static void put_details(const struct ws_monitored *v)
 {
     const Ws__GpuStatus *g = v->now;
     printf("\nGPU %u\n", g->gpu);
@@ -91,11 +92,12 @@ static void put_details(const struct ws_smi_gpu *v)
     put_line("SMs", "%u", g->n_sms);
     put_line("Memory", "%" PRIu64 " MiB used of %" PRIu64 " MiB", g->memory_used_bytes >> 20,
              g->memory_bytes >> 20);
-    put_line("Utilization", "%u %%", ws_smi_busy_percent(v));
-    put_line("Power", "%.2f W", (double)g->power_mw / 1e3);
+    put_line("Utilization", "%u %%", ws_monitor_busy_percent(v));
+    put_line("Power", "%.2f W", (double)ws_monitor_power_mw(v) / 1e3);
     if (g->limit_mw)
         put_line("Power limit", "%.2f W", (double)g->limit_mw / 1e3);
-    put_line("Energy since the daemon's start", "%.4f J", (double)g->energy_uj / 1e6);
+    put_line("Energy since the daemon's start", "%.4f J",
+             (double)ws_monitor_energy_uj(v->status, g) / 1e6);
     put_line("SM clock", "%u MHz (default %u MHz)", g->core_mhz, g->default_core_mhz);
     put_line("Memory clock", "%u MHz (default %u MHz)", g->memory_mhz, g->default_memory_mhz);
     put_line("Temperature", "N/A");
@@ -104,7 +106,7 @@ static void put_details(const struct ws_smi_gpu *v)
 #define RULE                                                                                       \
     "+---------------------------------------------------------------------------------------+\n"
 
-static void put_gpu_rows(const struct ws_smi_gpu *gpus, size_t n)
+static void put_gpu_rows(const struct ws_monitored *gpus, size_t n)
 {
     printf(RULE "| %3s  %-30s %9s %12s %19s %6s |\n" RULE, "GPU", "Name", "Power", "Energy",
            "Memory", "Busy");
@@ -112,14 +114,15 @@ static void put_gpu_rows(const struct ws_smi_gpu *gpus, size_t n)
         const Ws__GpuStatus *g = gpus[i].now;
         char name[31];
         printf("| %3u  %-30s %7.1f W %10.1f J %6" PRIu64 " / %6" PRIu64 " MiB %4u %% |\n", g->gpu,
-               ws_cli_clean(g->product, name, sizeof(name)), (double)g->power_mw / 1e3,
-               (double)g->energy_uj / 1e6, g->memory_used_bytes >> 20, g->memory_bytes >> 20,
-               ws_smi_busy_percent(&gpus[i]));
+               ws_cli_clean(g->product, name, sizeof(name)),
+               (double)ws_monitor_power_mw(&gpus[i]) / 1e3,
+               (double)ws_monitor_energy_uj(gpus[i].status, g) / 1e6, g->memory_used_bytes >> 20,
+               g->memory_bytes >> 20, ws_monitor_busy_percent(&gpus[i]));
     }
     fputs(RULE, stdout);
 }
 
-static void put_app_rows(const struct ws_smi_gpu *gpus, size_t n)
+static void put_app_rows(const struct ws_monitored *gpus, size_t n)
 {
     size_t shown = 0;
     printf("\n" RULE "| %3s %10s  %-42s %12s %12s |\n" RULE, "GPU", "PID", "Program", "Energy",
@@ -165,18 +168,18 @@ static bool read_format(const char *text, struct ws_smi_format *ret)
 
 /* The GPUs that are asked for. Return: how many. */
 static size_t choose(const Ws__StatusReply *now, const Ws__StatusReply *before, int id,
-                     struct ws_smi_gpu *ret)
+                     struct ws_monitored *ret)
 {
     size_t n = 0;
     for (size_t i = 0; i < now->n_gpus; i++)
         if (id == ALL_GPUS || now->gpus[i]->gpu == (uint32_t)id)
-            ret[n++] =
-                (struct ws_smi_gpu){now, now->gpus[i], i < before->n_gpus ? before->gpus[i] : NULL};
+            ret[n++] = (struct ws_monitored){now, before, now->gpus[i],
+                                             i < before->n_gpus ? before->gpus[i] : NULL};
     return n;
 }
 
 static void put_all(const struct smi_options *o, const struct ws_smi_format *format,
-                    const struct ws_smi_gpu *gpus, size_t n)
+                    const struct ws_monitored *gpus, size_t n)
 {
     if (o->fields)
         ws_smi_query(stdout, o->fields, format, gpus, n);
@@ -212,7 +215,7 @@ static int show(const struct smi_options *o, const struct ws_smi_format *format,
                 Ws__ServerMessage *const m[2])
 {
     const Ws__StatusReply *now = m[1]->status;
-    struct ws_smi_gpu *gpus = ws_alloc_array(now->n_gpus + 1, sizeof(*gpus));
+    struct ws_monitored *gpus = ws_alloc_array(now->n_gpus + 1, sizeof(*gpus));
     size_t n = gpus ? choose(now, m[0]->status, o->gpu, gpus) : 0;
     int r = n ? 0 : WS_EXIT_USAGE;
     if (n)

@@ -5,19 +5,12 @@
 
 #include <stdio.h>
 #include "cli/cli.h"
-
-/* A GPU in two statuses of the daemon, some time apart. */
-struct ws_smi_gpu {
-    const Ws__StatusReply *status;
-    const Ws__GpuStatus *now, *before;
-};
+#include "protocol/monitor.h"
 
 struct ws_smi_format {
     bool no_header, no_units;
 };
 
-/* Mean share of the time in which the GPU computed, in %. */
-unsigned ws_smi_busy_percent(const struct ws_smi_gpu *g);
 /* The status has the sum of all GPUs of a client, so the memory on one is known only of a client
  * that uses one. Return: false: not known. */
 bool ws_smi_memory(const Ws__ClientStatus *c, uint64_t *ret_bytes);
@@ -29,8 +22,8 @@ bool ws_smi_uses(const Ws__ClientStatus *c, const Ws__GpuStatus *g);
 bool ws_smi_check_fields(const char *names, bool apps);
 /* CSV: a line of titles, and a line for each GPU, or program of a GPU. */
 void ws_smi_query(FILE *f, const char *names, const struct ws_smi_format *format,
-                  const struct ws_smi_gpu *gpus, size_t n);
+                  const struct ws_monitored *gpus, size_t n);
 void ws_smi_query_apps(FILE *f, const char *names, const struct ws_smi_format *format,
-                       const struct ws_smi_gpu *gpus, size_t n);
+                       const struct ws_monitored *gpus, size_t n);
 
 #endif

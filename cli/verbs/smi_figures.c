@@ -2,18 +2,7 @@
 /* wattshare smi: figures that the status does not have as such. */
 #include "config.h"
 
-#include "base/macros.h"
 #include "cli/verbs/smi.h"
-
-unsigned ws_smi_busy_percent(const struct ws_smi_gpu *g)
-{
-    if (!g->before || g->now->device_ns <= g->before->device_ns ||
-        g->now->busy_ns <= g->before->busy_ns)
-        return 0;
-    double share = (double)(g->now->busy_ns - g->before->busy_ns) /
-                   (double)(g->now->device_ns - g->before->device_ns);
-    return (unsigned)(100 * WS_MIN(share, 1) + 0.5);
-}
 
 bool ws_smi_memory(const Ws__ClientStatus *c, uint64_t *ret_bytes)
 {

@@ -16,7 +16,7 @@ enum { CELL_BYTES = 256 };
 #define NOT_KNOWN "[N/A]"
 
 struct smi_row {
-    const struct ws_smi_gpu *gpu;
+    const struct ws_monitored *gpu;
     const Ws__ClientStatus *client; /* NULL in a table of GPUs */
 };
 
@@ -57,10 +57,10 @@ NUMBER(put_free, "%" PRIu64,
        (r->gpu->now->memory_bytes -
         WS_MIN(r->gpu->now->memory_used_bytes, r->gpu->now->memory_bytes)) >>
            20)
-NUMBER(put_busy, "%u", ws_smi_busy_percent(r->gpu))
-NUMBER(put_power, "%.2f", (double)r->gpu->now->power_mw / 1e3)
+NUMBER(put_busy, "%u", ws_monitor_busy_percent(r->gpu))
+NUMBER(put_power, "%.2f", (double)ws_monitor_power_mw(r->gpu) / 1e3)
 NUMBER_IF_KNOWN(put_limit, "%.2f", r->gpu->now->limit_mw, (double)r->gpu->now->limit_mw / 1e3)
-NUMBER(put_energy, "%.4f", (double)r->gpu->now->energy_uj / 1e6)
+NUMBER(put_energy, "%.4f", (double)ws_monitor_energy_uj(r->gpu->status, r->gpu->now) / 1e6)
 NUMBER(put_core, "%u", r->gpu->now->core_mhz)
 NUMBER(put_memory_clock, "%u", r->gpu->now->memory_mhz)
 NUMBER(put_core_max, "%u", r->gpu->now->default_core_mhz)
@@ -228,7 +228,7 @@ static void put_row(FILE *f, const struct smi_fields *fields, const char *names,
 }
 
 void ws_smi_query(FILE *f, const char *names, const struct ws_smi_format *format,
-                  const struct ws_smi_gpu *gpus, size_t n)
+                  const struct ws_monitored *gpus, size_t n)
 {
     if (!format->no_header)
         put_titles(f, &of_gpus, names, format);
@@ -237,7 +237,7 @@ void ws_smi_query(FILE *f, const char *names, const struct ws_smi_format *format
 }
 
 void ws_smi_query_apps(FILE *f, const char *names, const struct ws_smi_format *format,
-                       const struct ws_smi_gpu *gpus, size_t n)
+                       const struct ws_monitored *gpus, size_t n)
 {
     if (!format->no_header)
         put_titles(f, &of_apps, names, format);

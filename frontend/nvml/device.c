@@ -277,13 +277,25 @@ WS_NVML_API int nvmlDeviceGetUtilizationRates(struct ws_nvml_device *d, struct u
     int r = ws_nvml_hold_two(d, ret, &now, &before);
     if (r)
         return r;
-    *ret = (struct utilization){ws_nvml_busy_percent(&now, &before), 0};
+    struct ws_monitored m = ws_nvml_two(&now, &before);
+    *ret = (struct utilization){ws_monitor_busy_percent(&m), 0};
     ws_nvml_release();
     return WS_NVML_SUCCESS;
 }
 
-NUMBER(nvmlDeviceGetPowerUsage, unsigned, v.gpu->power_mw)
-NUMBER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, v.gpu->energy_uj / 1000)
+WS_NVML_API int nvmlDeviceGetPowerUsage(struct ws_nvml_device *d, unsigned *ret)
+{
+    struct ws_nvml_view now, before;
+    int r = ws_nvml_hold_two(d, ret, &now, &before);
+    if (r)
+        return r;
+    struct ws_monitored m = ws_nvml_two(&now, &before);
+    *ret = ws_monitor_power_mw(&m);
+    ws_nvml_release();
+    return WS_NVML_SUCCESS;
+}
+
+NUMBER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, ws_nvml_energy_uj(&v) / 1000)
 NUMBER_IF_KNOWN(nvmlDeviceGetPowerManagementLimit, v.gpu->limit_mw)
 NUMBER_IF_KNOWN(nvmlDeviceGetPowerManagementDefaultLimit, v.gpu->limit_mw)
 NUMBER_IF_KNOWN(nvmlDeviceGetEnforcedPowerLimit, v.gpu->limit_mw)

@@ -43,7 +43,7 @@ static int put(struct field_value *f, uint32_t type, uint64_t value)
 static int put_energy(struct field_value *f, const struct ws_nvml_view *v)
 {
     const Ws__ClientStatus *c;
-    uint64_t uj = v->gpu->energy_uj;
+    uint64_t uj = ws_nvml_energy_uj(v);
     bool found = !f->scope;
     for (size_t i = 0; f->scope && (c = ws_nvml_next_client(v, &i));)
         if (c->pid == f->scope) {
@@ -53,18 +53,8 @@ static int put_energy(struct field_value *f, const struct ws_nvml_view *v)
     return found ? put(f, TYPE_UNSIGNED_LONG_LONG, uj / 1000) : WS_NVML_NOT_FOUND;
 }
 
-/* Over the time between the two statuses, on the GPU's own clock. */
-static uint64_t mean_mw(const struct ws_nvml_view *now, const struct ws_nvml_view *before)
-{
-    const Ws__GpuStatus *g = now->gpu, *b = before->gpu;
-    if (g->device_ns <= b->device_ns || g->energy_uj < b->energy_uj)
-        return g->power_mw;
-    return (uint64_t)((double)(g->energy_uj - b->energy_uj) * 1e6 /
-                      (double)(g->device_ns - b->device_ns));
-}
-
 static int answer(struct field_value *f, const struct ws_nvml_view *now,
-                  const struct ws_nvml_view *before)
+                  const struct ws_monitored *m)
 {
     /* A scope of power is a part of the GPU, of which the daemon knows nothing. */
     if (f->field != FIELD_ENERGY && f->scope)
@@ -73,9 +63,8 @@ static int answer(struct field_value *f, const struct ws_nvml_view *now,
     case FIELD_ENERGY:
         return put_energy(f, now);
     case FIELD_POWER_AVERAGE:
-        return put(f, TYPE_UNSIGNED, mean_mw(now, before));
     case FIELD_POWER_INSTANT:
-        return put(f, TYPE_UNSIGNED, now->gpu->power_mw);
+        return put(f, TYPE_UNSIGNED, ws_monitor_power_mw(m));
     case FIELD_POWER_LIMIT:
     case FIELD_POWER_LIMIT_DEFAULT:
         return now->gpu->limit_mw ? put(f, TYPE_UNSIGNED, now->gpu->limit_mw)
@@ -89,17 +78,18 @@ WS_NVML_API int nvmlDeviceGetFieldValues(struct ws_nvml_device *d, int n, struct
 {
     struct ws_nvml_view now, before = {NULL, NULL};
     struct timespec t;
-    bool mean = false;
+    bool power = false;
     for (int i = 0; v && i < n; i++)
-        mean |= v[i].field == FIELD_POWER_AVERAGE;
-    int r = mean ? ws_nvml_hold_two(d, v, &now, &before) : ws_nvml_hold_gpu(d, v, &now);
+        power |= v[i].field == FIELD_POWER_AVERAGE || v[i].field == FIELD_POWER_INSTANT;
+    int r = power ? ws_nvml_hold_two(d, v, &now, &before) : ws_nvml_hold_gpu(d, v, &now);
     if (r)
         return r;
+    struct ws_monitored m = ws_nvml_two(&now, &before);
     clock_gettime(CLOCK_REALTIME, &t);
     for (int i = 0; i < n; i++) {
         v[i].time_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
         v[i].latency_us = 0;
-        v[i].code = answer(&v[i], &now, &before);
+        v[i].code = answer(&v[i], &now, &m);
     }
     ws_nvml_release();
     return WS_NVML_SUCCESS;

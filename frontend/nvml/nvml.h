@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/macros.h"
+#include "protocol/monitor.h"
 #include "protocol/protocol.h"
 
 #define WS_NVML_API __attribute__((visibility("default")))
@@ -65,14 +66,16 @@ WS_MUST_CHECK int ws_nvml_hold_gpu(const struct ws_nvml_device *d, const void *r
  * 0.1 s. */
 WS_MUST_CHECK int ws_nvml_hold_two(const struct ws_nvml_device *d, const void *result,
                                    struct ws_nvml_view *ret, struct ws_nvml_view *before);
+/* The two as monitor.h's functions take them. */
+struct ws_monitored ws_nvml_two(const struct ws_nvml_view *now, const struct ws_nvml_view *before);
 void ws_nvml_release(void);
 
 /* GPUs that programs see; of the daemon's they are the first. */
 uint32_t ws_nvml_n_gpus(const Ws__StatusReply *s);
 struct ws_nvml_device *ws_nvml_handle(uint32_t gpu);
 
-/* Mean share of the time in which the GPU computed, in %. */
-unsigned ws_nvml_busy_percent(const struct ws_nvml_view *now, const struct ws_nvml_view *before);
+/* ws_monitor_energy_uj(), and never less than it was in this process. */
+uint64_t ws_nvml_energy_uj(const struct ws_nvml_view *v);
 
 /* The next client of the status that is connected and has used the GPU. @i: starts at 0. NULL:
  * there is none. */

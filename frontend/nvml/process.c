@@ -129,8 +129,9 @@ static unsigned share_percent(const struct ws_nvml_view *now, const struct ws_nv
     uint64_t all_ns = 0;
     for (size_t i = 0; (other = ws_nvml_next_client(now, &i));)
         all_ns += took_ns(before, other);
+    struct ws_monitored m = ws_nvml_two(now, before);
     double part = all_ns ? (double)took_ns(before, c) / (double)all_ns : 0;
-    return (unsigned)(part * ws_nvml_busy_percent(now, before) + 0.5);
+    return (unsigned)(part * ws_monitor_busy_percent(&m) + 0.5);
 }
 
 /* @since_us: samples that are newer than this; ours are of now. */

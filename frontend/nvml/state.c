@@ -25,6 +25,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     unsigned n_init;
     struct status_at now, middle, oldest;
+    /* What the counter of each GPU has shown: a daemon reads its clock, the GPU's clock and the
+     * GPU's energy one after another, but a counter must not go back. */
+    uint64_t shown_uj[GPUS_MAX];
 } state;
 
 static struct ws_nvml_device devices[GPUS_MAX];
@@ -41,6 +44,7 @@ static void drop_all(void)
     drop(&state.now);
     drop(&state.middle);
     drop(&state.oldest);
+    memset(state.shown_uj, 0, sizeof(state.shown_uj));
 }
 
 static uint64_t age_ms(const struct status_at *m)
@@ -216,13 +220,16 @@ int ws_nvml_hold_two(const struct ws_nvml_device *d, const void *result, struct 
     return r ? r : WS_NVML_INVALID_ARGUMENT;
 }
 
-unsigned ws_nvml_busy_percent(const struct ws_nvml_view *now, const struct ws_nvml_view *before)
+struct ws_monitored ws_nvml_two(const struct ws_nvml_view *now, const struct ws_nvml_view *before)
 {
-    const Ws__GpuStatus *g = now->gpu, *b = before->gpu;
-    if (g->device_ns <= b->device_ns || g->busy_ns <= b->busy_ns)
-        return 0;
-    double share = (double)(g->busy_ns - b->busy_ns) / (double)(g->device_ns - b->device_ns);
-    return (unsigned)(100 * WS_MIN(share, 1) + 0.5);
+    return (struct ws_monitored){now->status, before->status, now->gpu, before->gpu};
+}
+
+uint64_t ws_nvml_energy_uj(const struct ws_nvml_view *v)
+{
+    uint64_t *shown = &state.shown_uj[v->gpu->gpu % GPUS_MAX];
+    *shown = WS_MAX(*shown, ws_monitor_energy_uj(v->status, v->gpu));
+    return *shown;
 }
 
 const Ws__ClientStatus *ws_nvml_next_client(const struct ws_nvml_view *v, size_t *i)

@@ -2,13 +2,15 @@
 /* Usage: nvml_user [PID]. Asks NVML what a monitor asks, and prints a line "GPU NAME VALUE" for
  * each answer. With PID also what NVML says of that process. It does not stop where a function
  * answers with an error: then VALUE is "error CODE". With "lost" instead of PID it asks again when
- * it has read a line, so that a test may end the daemon in between. */
+ * it has read a line, so that a test may end the daemon in between; with "samples" it samples power
+ * and energy for three seconds instead. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void *library;
 
@@ -118,6 +120,25 @@ static void wrong_calls(void)
     printf("no_uuid %d\n", function("nvmlDeviceGetHandleByUUID")("GPU-0", &gpu));
 }
 
+/* Power and counter of each GPU, every 0.1 s: "sample GPU NANOSECONDS MILLIWATTS MILLIJOULES". */
+static void samples(unsigned n_gpus, unsigned n)
+{
+    struct timespec t;
+    void *gpu;
+    for (unsigned i = 0; i < n * n_gpus; i++) {
+        unsigned mw = 0;
+        uint64_t mj = 0;
+        function("nvmlDeviceGetHandleByIndex_v2")(i % n_gpus, &gpu);
+        function("nvmlDeviceGetPowerUsage")(gpu, &mw);
+        function("nvmlDeviceGetTotalEnergyConsumption")(gpu, &mj);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        printf("sample %u %" PRIu64 " %u %" PRIu64 "\n", i % n_gpus,
+               (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec, mw, mj);
+        if (i % n_gpus == n_gpus - 1)
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
 /* The first two versions of the place on the bus are shorter than the third: 52 bytes, or 48. */
 static void old_places(void)
 {
@@ -149,6 +170,10 @@ int main(int argc, char **argv)
         return 2;
     r = function("nvmlDeviceGetCount_v2")(&n);
     printf("count %d %u\n", r, n);
+    if (argc > 1 && !strcmp(argv[1], "samples")) {
+        samples(n, 30);
+        return 0;
+    }
     for (unsigned i = 0; i < n; i++)
         gpu_lines(i, argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0);
     wrong_calls();
