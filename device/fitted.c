@@ -55,6 +55,7 @@ static struct ws_event_gpu gpu_of(const struct ws_gpu_spec *s)
         .reference = {s->core_mhz, s->memory_mhz},
         .memory_bytes_per_s = (double)s->memory_bytes_per_s,
         .limit_w = s->limit_mw / 1e3,
+        .raised_w = s->raised_limit_mw / 1e3,
         .wide_memory = s->memory_bus_bits >= WIDE_BUS_BITS};
 }
 

@@ -8,7 +8,8 @@ device_libdevice_a_SOURCES = device/device.h device/mapping.h device/op.h device
 	device/alarms.c device/heap.h device/heap.c device/text.h device/text.c device/catalog.h \
 	device/catalog.c device/catalog_keys.def device/fitted.h device/fitted.c
 # the models that software GPUs follow, so that not all who open a device must link models/ too
-device_libdevice_a_SOURCES += models/event_power.c models/event_time.c
+device_libdevice_a_SOURCES += models/event_limit.c models/event_power.c \
+	models/event_time.c
 device_libdevice_a_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DWS_SBINDIR='"$(sbindir)"' -DWS_PKGLIBEXECDIR='"$(pkglibexecdir)"'
 EXTRA_DIST += device/README.md
 include device/soft/exec.mk

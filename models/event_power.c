@@ -35,20 +35,16 @@ double ws_event_power_idle_w(const struct ws_event_gpu *gpu)
     return gpu->limit_w * (gpu->wide_memory ? 0.2 : 0.3);
 }
 
-/* GeForce boards let their limit be raised by a fifth, and measured ones draw that. */
-#define LIMITS_AT_MOST 1.2
-
 double ws_event_voltage(double knee, double slope, double f)
 {
-    return 1 + slope * (fmax(f, knee) - 1);
+    return 1 + slope * (fmax(f, knee) - fmax(1, knee));
 }
 
-void ws_event_power_terms(const struct ws_event_gpu *gpu, double knee, double slope,
-                          const struct ws_events *e, const struct ws_event_clocks *clocks,
-                          double time_s, double ret[WS_EVENT_POWER_N])
+void ws_event_power_terms(const struct ws_event_gpu *gpu, double voltage, const struct ws_events *e,
+                          const struct ws_event_clocks *clocks, double time_s,
+                          double ret[WS_EVENT_POWER_N])
 {
-    double f = clocks->core_mhz / gpu->reference.core_mhz;
-    double v = ws_event_voltage(knee, slope, f), v2 = v * v;
+    double f = clocks->core_mhz / gpu->reference.core_mhz, v2 = voltage * voltage;
     double per_clock = e->warp_instructions / (time_s * clocks->core_mhz * 1e6 * gpu->n_sms);
     double event = 1e-9 * v2 / time_s;
     double active = fmax(e->active, 1e-6);
@@ -68,12 +64,18 @@ void ws_event_power_terms(const struct ws_event_gpu *gpu, double knee, double sl
     ret[WS_EVENT_POWER_DRAM] = e->dram_sectors * 1e-9 / time_s;
 }
 
+double ws_event_power_voltage(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
+                              const struct ws_event_clocks *clocks)
+{
+    return ws_event_voltage(p->knee, p->slope, clocks->core_mhz / gpu->reference.core_mhz);
+}
+
 double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
                         const struct ws_events *e, const struct ws_event_clocks *clocks,
                         double time_s)
 {
     double x[WS_EVENT_POWER_N], w = 0;
-    ws_event_power_terms(gpu, p->knee, p->slope, e, clocks, time_s, x);
+    ws_event_power_terms(gpu, ws_event_power_voltage(p, gpu, clocks), e, clocks, time_s, x);
     for (int i = 0; i < WS_EVENT_POWER_N; i++)
         w += x[i] * p->w[i];
     return w;
@@ -81,5 +83,6 @@ double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gp
 
 double ws_event_power_most_w(const struct ws_event_gpu *gpu)
 {
-    return gpu->limit_w > 0 ? LIMITS_AT_MOST * gpu->limit_w : INFINITY;
+    double most_w = fmax(gpu->limit_w, gpu->raised_w);
+    return most_w > 0 ? most_w : INFINITY;
 }

@@ -7,9 +7,10 @@
  * have a warp; b the share of SMs and clocks in which one is issued, a·(1 - exp(-2·i/a)) for i warp
  * instructions per SM and clock; N_i the number of events of class i and e_i the energy of one.
  * DRAM has a voltage of its own: V is left out there. V is the core's voltage as a share of that at
- * the reference clock: a line over f with a floor,
+ * the reference clock: a line over f with a floor, which begins at the knee; the knee of a GPU that
+ * is made for higher clocks than the reference is above 1,
  *
- *     V = 1 + slope·(max(f, knee) - 1).
+ *     V = 1 + slope·(max(f, knee) - max(1, knee)).
  *
  * The form is that of Guerreiro et al. (HPCA 2018: static, clock and utilisation, with V²) with
  * energies of events in place of utilisation as in AccelWattch (MICRO 2021); b is ours. Temperature
@@ -48,18 +49,22 @@ struct ws_event_power_prior ws_event_power_prior(const struct ws_event_gpu *gpu,
 double ws_event_power_idle_w(const struct ws_event_gpu *gpu);
 
 double ws_event_voltage(double knee, double slope, double f);
+/* The same at @clocks. */
+double ws_event_power_voltage(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
+                              const struct ws_event_clocks *clocks);
 /**
  * ws_event_power_terms() - the factor of each of the numbers w: P = Σ ret[i]·w[i]
+ * @voltage: of the core, as a share of that at the reference clock
  * @time_s: of the launch; more than 0
  */
-void ws_event_power_terms(const struct ws_event_gpu *gpu, double knee, double slope,
-                          const struct ws_events *e, const struct ws_event_clocks *clocks,
-                          double time_s, double ret[WS_EVENT_POWER_N]);
+void ws_event_power_terms(const struct ws_event_gpu *gpu, double voltage, const struct ws_events *e,
+                          const struct ws_event_clocks *clocks, double time_s,
+                          double ret[WS_EVENT_POWER_N]);
 /* Mean power during the launch. */
 double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
                         const struct ws_events *e, const struct ws_event_clocks *clocks,
                         double time_s);
-/* What the board draws at most, whatever runs: it slows its clocks down before. */
+/* What the board draws at most, whatever runs (event_limit.h). INFINITY: that is not known. */
 double ws_event_power_most_w(const struct ws_event_gpu *gpu);
 
 #endif

@@ -58,8 +58,10 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     x[WS_EVENT_TIME_BLOCK] = e->blocks * clock;
     x[WS_EVENT_TIME_DISPATCH] = e->blocks / (clocks->core_mhz * 1e6);
     x[WS_EVENT_TIME_LATENCY] = e->warp_instructions * wait;
+    /* The memory's own latency does not follow the core's clock. */
+    double dram_clocks = DRAM_CLOCKS * clocks->core_mhz / gpu->reference.core_mhz;
     x[WS_EVENT_TIME_LOAD] = e->load_requests * wait *
-                            (L1_CLOCKS + e->l2_share * (L2_CLOCKS + e->dram_share * DRAM_CLOCKS));
+                            (L1_CLOCKS + e->l2_share * (L2_CLOCKS + e->dram_share * dram_clocks));
     x[WS_EVENT_TIME_SHARED_LOAD] = e->shared_requests * wait;
     x[WS_EVENT_TIME_NORM] = 0;
     x[WS_EVENT_TIME_LAUNCH] = 1e-6;

@@ -17,8 +17,8 @@
  *             slices of L2 can pass on: sectors / (f·slices)
  *     block   blocks·clocks / (S·f), of the SM that starts it; or, if that is longer, blocks·clocks
  *             / f, of the one unit that deals out the blocks to all SMs
- *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d))·share + shared loads·clocks)
- *             / (S·f·W)
+ *     latency (instructions·clocks + loads·(100 + l·(150 + 250·d·f/r))·share + shared loads·clocks)
+ *             / (S·f·W), where r is the reference clock: the memory waits for no clock of the core
  *
  * A unit that is said to reach more than its peak is taken to reach its peak: no time is below the
  * roofline of the machine.

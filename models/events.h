@@ -41,7 +41,8 @@ struct ws_event_gpu {
     double warps_per_sm;              /* that fit on an SM */
     struct ws_event_clocks reference; /* the catalog's clocks */
     double memory_bytes_per_s;        /* at the reference clock */
-    double limit_w;                   /* of the board; 0: not known */
+    double limit_w;                   /* of the board as it is sold; 0: not known */
+    double raised_w;                  /* the limit that was set, if that is higher */
     bool wide_memory;                 /* HBM */
 };
 

@@ -2,7 +2,8 @@
 noinst_LIBRARIES += models/libmodels.a
 models_libmodels_a_SOURCES = models/consolidate.h models/consolidate.c models/dispatch.h \
 	models/dispatch.c models/dvfs.h models/dvfs.c models/events.h models/event_terms.def \
-	models/event_power.h models/event_power.c models/event_time.h models/event_time.c \
+	models/event_limit.h models/event_limit.c models/event_power.h models/event_power.c \
+	models/event_time.h models/event_time.c \
 	models/inputs.h models/inputs.c models/kernel_hash.h models/kernel_hash.c models/lsq.h \
 	models/lsq.c models/mwp_cwp.h models/mwp_cwp.c models/power.h models/power.c \
 	models/profile.c models/stat.h models/store.h models/store_private.h models/store.c \

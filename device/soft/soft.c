@@ -182,25 +182,27 @@ static int soft_set_clocks(struct ws_device *dev, const struct ws_device_clocks 
     return 0;
 }
 
-void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const struct ws_space *space,
+void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const struct ws_op *op,
                    const struct ws_fit *fit, const struct ws_unit *units, uint32_t n_units,
                    struct ws_cost *ret_costs, struct ws_priced *ret)
 {
     const struct ws_fitted *f = &d->fitted;
     *ret = (struct ws_priced){.dram_share = 1, .draw = {.fitted = f}};
     pthread_mutex_lock(&d->clocks_lock);
-    ret->draw.clocks = d->clocks;
+    ret->draw.clocks = ret->draw.set = d->clocks;
     pthread_mutex_unlock(&d->clocks_lock);
     if (f->has_power)
         ws_units_events(&d->base.spec, &fit->need, fit->blocks_per_sm, units, n_units,
                         &ret->draw.events);
     if (f->has_power && f->has_time) {
+        if (!op->launch.sms.n || op->launch.sms.n == d->base.spec.n_sms)
+            ws_draw_limit(&ret->draw);
         ws_units_fitted_cost(f, &ret->draw.clocks, &d->base.spec, &fit->need, fit->blocks_per_sm,
                              units, n_units, ret_costs);
         return;
     }
     double bytes = ws_units_cost(spec, fit->need.warps, units, n_units, ret_costs);
-    ret->dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(space));
+    ret->dram_share = ws_cost_dram_share(spec, bytes, (double)ws_space_device_bytes(op->space));
 }
 
 static int soft_set_power(struct ws_device *dev, bool on)

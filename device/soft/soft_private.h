@@ -58,7 +58,7 @@ struct ws_priced {
     double dram_share;
     struct ws_draw draw;
 };
-void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const struct ws_space *space,
+void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const struct ws_op *op,
                    const struct ws_fit *fit, const struct ws_unit *units, uint32_t n_units,
                    struct ws_cost *ret_costs, struct ws_priced *ret);
 

@@ -39,7 +39,8 @@ static void split_power(const struct ws_truth_gpu *g, const struct settings_mode
                         double *ret_rest_w)
 {
     double x[WS_EVENT_POWER_N];
-    ws_event_power_terms(&g->d.gpu, m->power.knee, m->power.slope, &l->e, &l->clocks, time_s, x);
+    double v = ws_event_power_voltage(&m->power, &g->d.gpu, &l->clocks);
+    ws_event_power_terms(&g->d.gpu, v, &l->e, &l->clocks, time_s, x);
     *ret_core_w = *ret_rest_w = 0;
     for (int i = 0; i < WS_EVENT_POWER_N; i++) {
         bool rest = i == WS_EVENT_POWER_STATIC || i == WS_EVENT_POWER_MEMORY_CLOCK ||

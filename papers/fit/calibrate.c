@@ -13,18 +13,26 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "models/stat.h"
+#include "models/event_limit.h"
 #include "papers/fit/calibrate.h"
 
 enum { POWER_ROUNDS = 6, TIME_ROUNDS = 4, TIME_STEPS = 40, DESCENT_SWEEPS = 4000 };
 #define POWER_LIMIT 0.12 /* relative errors beyond these count by their size */
 #define TIME_LIMIT  0.2
 #define VOLTAGE_MIN 0.4
+#define AT_LIMIT    0.98
 /* The voltage of a GPU whose power was measured at one core clock: about the middle of the curves
  * of those that were measured at several. */
 #define EXPECTED_KNEE  0.7
 #define EXPECTED_SLOPE 0.6
 
 /* ---- weights ---- */
+
+/* Where the board drew what it may, it had lowered its clock, nobody knows to what. */
+static bool at_limit(const struct ws_event_gpu *gpu, const struct ws_measured_launch *l)
+{
+    return l->power_w > AT_LIMIT * ws_event_power_most_w(gpu);
+}
 
 /* The weight of each launch; 0 for those that do not take part. */
 static int launch_weights(const struct ws_calibrate *c, const int *count, bool for_time,
@@ -40,7 +48,8 @@ static int launch_weights(const struct ws_calibrate *c, const int *count, bool f
     for (int pass = 0; !r && pass < 2; pass++)
         for (size_t i = 0; i < c->n; i++) {
             const struct ws_measured_launch *l = &c->v[i];
-            bool takes_part = for_time ? !isnan(l->time_s) && l->e.counted : !isnan(l->power_w);
+            bool takes_part = !at_limit(c->gpu, l) &&
+                              (for_time ? !isnan(l->time_s) && l->e.counted : !isnan(l->power_w));
             if (pass) {
                 ret[i] = !takes_part ? 0
                                      : (count ? count[l->family] : 1) * sqrt(apps[l->family]) /
@@ -178,8 +187,8 @@ static double fit_curve(const struct ws_calibrate *c, struct power_scratch *s, b
         s->robust[i] = 1;
         if (s->weight[i] <= 0)
             continue;
-        ws_event_power_terms(c->gpu, ret->knee, ret->slope, &l->e, &l->clocks, l->rate_time_s,
-                             s->x[i]);
+        double v = ws_event_power_voltage(ret, c->gpu, &l->clocks);
+        ws_event_power_terms(c->gpu, v, &l->e, &l->clocks, l->rate_time_s, s->x[i]);
         if (!memory_varies)
             s->x[i][WS_EVENT_POWER_MEMORY_CLOCK] = 0;
         for (int k = 0; k < WS_EVENT_POWER_N; k++)
@@ -206,6 +215,37 @@ static double fit_curve(const struct ws_calibrate *c, struct power_scratch *s, b
     return loss;
 }
 
+/* Fits the numbers for a curve, whose knee is in twentieths and whose slope in tenths, and keeps
+ * them if they are better than *ret, which are *best off. */
+static void try_curve(const struct ws_calibrate *c, struct power_scratch *s, bool memory_varies,
+                      int knee, int slope, double *best, struct ws_event_power *ret)
+{
+    struct ws_event_power p = {.knee = knee / 20.0, .slope = slope / 10.0};
+    if (ws_event_voltage(p.knee, p.slope, 0) < VOLTAGE_MIN)
+        return;
+    double loss = fit_curve(c, s, memory_varies, &p);
+    if (loss < *best) {
+        *best = loss;
+        *ret = p;
+    }
+}
+
+/* The curve that fits best: of a coarse grid, and then beside the best one of that. */
+static void fit_voltage(const struct ws_calibrate *c, struct power_scratch *s, bool memory_varies,
+                        struct ws_event_power *ret)
+{
+    double best = INFINITY;
+    try_curve(c, s, memory_varies, 20, 0, &best, ret);
+    for (int knee = 10; knee <= 24; knee += 2)
+        for (int slope = 4; slope <= 28; slope += 4)
+            try_curve(c, s, memory_varies, knee, slope, &best, ret);
+    int knee = (int)lround(20 * ret->knee), slope = (int)lround(10 * ret->slope);
+    for (int i = -1; slope && i <= 1; i++)
+        for (int k = -2; k <= 2; k += 2)
+            if (i || k)
+                try_curve(c, s, memory_varies, knee + i, slope + k, &best, ret);
+}
+
 int ws_calibrate_power(const struct ws_calibrate *c, const int *count, struct ws_event_power *ret)
 {
     struct power_scratch s = {.x = ws_alloc_array(c->n + 1, sizeof(*s.x)),
@@ -219,18 +259,7 @@ int ws_calibrate_power(const struct ws_calibrate *c, const int *count, struct ws
         ret->slope = c->one_curve ? c->slope : EXPECTED_SLOPE;
         (void)fit_curve(c, &s, memory_varies, ret);
     } else if (!r) {
-        double best = INFINITY;
-        for (int knee = 5; knee <= 10; knee++)
-            for (int slope = knee == 5 ? 0 : 2; slope <= 10; slope += 2) {
-                struct ws_event_power p = {.knee = knee / 10.0, .slope = slope / 10.0};
-                if (ws_event_voltage(p.knee, p.slope, 0) <= VOLTAGE_MIN)
-                    continue;
-                double loss = fit_curve(c, &s, memory_varies, &p);
-                if (loss < best) {
-                    best = loss;
-                    *ret = p;
-                }
-            }
+        fit_voltage(c, &s, memory_varies, ret);
     }
     free(s.x);
     free(s.weight);
@@ -370,15 +399,6 @@ static uint32_t next_random(uint32_t last) /* Numerical Recipes' generator */
     return last * 1664525 + 1013904223;
 }
 
-/* No less than nothing running takes, since all terms are 0 or more, and no more than the board
- * lets through. */
-static double power_of(const struct ws_event_gpu *gpu, const struct ws_event_power *power,
-                       const struct ws_measured_launch *l, double time_s)
-{
-    return fmin(ws_event_power_w(power, gpu, &l->e, &l->clocks, time_s),
-                ws_event_power_most_w(gpu));
-}
-
 struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
                                          const struct ws_event_power *power,
                                          const struct ws_event_time *time,
@@ -386,12 +406,16 @@ struct ws_predicted ws_calibrate_predict(const struct ws_event_gpu *gpu,
 {
     struct ws_predicted p = {.power_w = NAN, .time_s = NAN, .energy_j = NAN};
     if (l->e.counted) {
-        p.time_s = ws_event_time_s(time, gpu, &l->e, &l->clocks);
-        p.energy_j = p.time_s * power_of(gpu, power, l, p.time_s);
+        struct ws_event_run run;
+        ws_event_run(power, time, gpu, &l->e, &l->clocks,
+                     ws_event_power_voltage(power, gpu, &l->clocks), &run);
+        p.time_s = run.time_s;
+        p.power_w = run.power_w;
+        p.energy_j = p.time_s * p.power_w;
     }
-    double in_s = isnan(l->rate_time_s) ? p.time_s : l->rate_time_s;
-    if (!isnan(in_s))
-        p.power_w = power_of(gpu, power, l, in_s);
+    if (!isnan(l->rate_time_s))
+        p.power_w = fmin(ws_event_power_w(power, gpu, &l->e, &l->clocks, l->rate_time_s),
+                         ws_event_power_most_w(gpu));
     return p;
 }
 
@@ -467,7 +491,8 @@ static int shares_of(const struct ws_calibrate *c, const struct ws_event_power *
         const struct ws_measured_launch *l = &c->v[i];
         if (weight[i] <= 0)
             continue;
-        ws_event_power_terms(c->gpu, p->knee, p->slope, &l->e, &l->clocks, l->rate_time_s, x);
+        double v = ws_event_power_voltage(p, c->gpu, &l->clocks);
+        ws_event_power_terms(c->gpu, v, &l->e, &l->clocks, l->rate_time_s, x);
         for (int k = 0; k < WS_EVENT_POWER_N; k++) {
             ret[k] += weight[i] * x[k] * p->w[k];
             sum += weight[i] * x[k] * p->w[k];

@@ -7,6 +7,7 @@
  * family of applications counts as the square root of its number of applications, however many
  * rows it has; and each number is pulled towards what models/event_terms.def expects of it, so that
  * one which the data cannot tell stays there. Powers and energies are 0 or more.
+ * Launches whose power is the board's limit take no part: their clock was lowered.
  * Threads: any; pure. Errors: -ENOMEM. */
 #ifndef WS_PAPERS_FIT_CALIBRATE_H
 #define WS_PAPERS_FIT_CALIBRATE_H
@@ -57,7 +58,8 @@ WS_MUST_CHECK int ws_calibrate_time(const struct ws_calibrate *c, const int *cou
                                     struct ws_event_time *ret);
 
 /* Predictions; NAN where there is nothing to predict from. A power is at least that of nothing
- * running and at most what the board lets through, and a time is at least the roofline's. */
+ * running and at most the board's limit, at which the clock is lowered (models/event_limit.h), and
+ * a time is at least the roofline's. */
 struct ws_predicted {
     double power_w;  /* from the measured time */
     double time_s;   /* from the events alone */

@@ -47,12 +47,12 @@ struct ws_fit_plain ws_fit_entry_plain(const struct ws_event_gpu *gpu,
         const struct ws_measured_launch *l = &v[i];
         if (isnan(l->power_w))
             continue;
-        ws_event_power_terms(gpu, power->knee, power->slope, &l->e, &l->clocks, l->rate_time_s, x);
+        double volt = ws_event_power_voltage(power, gpu, &l->clocks);
+        ws_event_power_terms(gpu, volt, &l->e, &l->clocks, l->rate_time_s, x);
         above_w += fmax(0, l->power_w - idle_w(power, x));
         sms += x[WS_EVENT_POWER_ACTIVE] * gpu->n_sms; /* by their clock and voltage */
     }
-    ws_event_power_terms(gpu, power->knee, power->slope, &(struct ws_events){0}, &gpu->reference, 1,
-                         x);
+    ws_event_power_terms(gpu, 1, &(struct ws_events){0}, &gpu->reference, 1, x);
     return (struct ws_fit_plain){idle_w(power, x), sms > 0 ? above_w / sms : 0};
 }
 

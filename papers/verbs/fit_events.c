@@ -425,8 +425,8 @@ static int fit_and_put(struct events_verb *x, char **files)
         r = put_apps(x);
     }
     if (!r) {
-        printf("\nvoltage: 1 + %.1f * (max(f, %.1f) - 1) at the share f of the core's clock\n",
-               x->power.slope, x->power.knee);
+        printf("\nvoltage: 1 + %.1f * (max(f, %.2f) - %.2f) at the share f of the core's clock\n",
+               x->power.slope, x->power.knee, fmax(1, x->power.knee));
         r = put_terms(x, &c);
     }
     if (!r && has_times(left_out)) {

@@ -299,7 +299,7 @@ static void run_price(struct ws_run *r, uint32_t n_units)
         spec = &changed;
     }
     struct ws_priced priced;
-    ws_soft_price(d, spec, op->space, &r->fit, r->units, n_units, r->costs, &priced);
+    ws_soft_price(d, spec, op, &r->fit, r->units, n_units, r->costs, &priced);
     struct ws_timing_kernel k = {
         /* an account that will be used again: what it has in store is given back with later
          * operations */

@@ -286,7 +286,7 @@ static void price_kernel(struct ws_flight *f)
     const struct ws_executed_kernel *x = &f->x;
     struct ws_gpu_spec spec;
     ws_timing_spec(d->timing, &spec);
-    ws_soft_price(d, &spec, op->space,
+    ws_soft_price(d, &spec, op,
                   &(struct ws_fit){.need = x->need, .blocks_per_sm = x->blocks_per_sm}, x->units,
                   x->n_units, x->costs, &f->priced);
     follow(f, &spec);

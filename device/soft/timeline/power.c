@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/macros.h"
+#include "models/event_limit.h"
 
 static struct ws_event_clocks mhz(const struct ws_fitted *f, const struct ws_power_clocks *c)
 {
@@ -12,12 +13,12 @@ static struct ws_event_clocks mhz(const struct ws_fitted *f, const struct ws_pow
 }
 
 /* The factors of the model's terms. The voltage is the one that was set, not the model's line over
- * the clock: a line whose knee is above all clocks is constant. */
+ * the clock. */
 static void terms(const struct ws_fitted *f, const struct ws_power_clocks *c,
                   const struct ws_events *e, double time_s, double ret[WS_EVENT_POWER_N])
 {
     struct ws_event_clocks clocks = mhz(f, c);
-    ws_event_power_terms(&f->gpu, 2, c->volt - 1, e, &clocks, time_s, ret);
+    ws_event_power_terms(&f->gpu, c->volt, e, &clocks, time_s, ret);
 }
 
 static uint32_t round_mw(double w)
@@ -49,10 +50,23 @@ uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms)
     if (!d || !d->fitted->has_power || !ns)
         return 0;
     struct ws_events e = d->events;
-    double x[WS_EVENT_POWER_N], own = 0;
+    double x[WS_EVENT_POWER_N], set[WS_EVENT_POWER_N], own = 0;
     e.active = n_sms / d->fitted->gpu.n_sms;
     terms(d->fitted, &d->clocks, &e, (double)ns / 1e9, x);
-    for (int i = WS_EVENT_POWER_BUSY; i < WS_EVENT_POWER_N; i++)
-        own += x[i] * d->fitted->power.w[i];
-    return round_mw(own);
+    terms(d->fitted, &d->set, &e, (double)ns / 1e9, set);
+    for (int i = 0; i < WS_EVENT_POWER_N; i++) /* the first are the device's, at the set clocks */
+        own += (x[i] - (i < WS_EVENT_POWER_BUSY ? set[i] : 0)) * d->fitted->power.w[i];
+    return round_mw(fmax(own, 0));
+}
+
+void ws_draw_limit(struct ws_draw *d)
+{
+    const struct ws_fitted *f = d->fitted;
+    struct ws_event_clocks set = mhz(f, &d->set);
+    struct ws_event_run run;
+    struct ws_event_time time = f->time;
+    time.v[WS_EVENT_TIME_LAUNCH] = 0; /* draws nothing here: it is the catalog's overhead */
+    ws_event_run(&f->power, &time, &f->gpu, &d->events, &set, d->set.volt, &run);
+    d->clocks.core = d->set.core * run.clocks.core_mhz / set.core_mhz;
+    d->clocks.volt = run.voltage;
 }

@@ -37,9 +37,13 @@ void ws_power_at(const struct ws_fitted *f, const struct ws_power_clocks *clocks
 /* What a launch does, and how fast. */
 struct ws_draw {
     const struct ws_fitted *fitted;
-    struct ws_power_clocks clocks;
+    struct ws_power_clocks set;    /* the device's */
+    struct ws_power_clocks clocks; /* its own: lower where the board's limit asks for that */
     struct ws_events events;
 };
+/* Lowers the clocks of a launch that would draw more than the board's limit if it had the GPU to
+ * itself, on all SMs (models/event_limit.h). Two launches beside each other may draw more. */
+void ws_draw_limit(struct ws_draw *d);
 /* What the launch adds of its own if it takes @ns on @n_sms SMs; 0 where nothing was fitted, and of
  * NULL. */
 uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms);
