@@ -8,7 +8,7 @@
 
 static const double rounding = 1e-9;
 
-static int choose(const struct ws_edl *p, const struct ws_edl_job *j)
+static int choose(const struct ws_edl *p, struct ws_edl_job *j)
 {
     if (!p->first)
         return ws_min_tree_first(&p->pairs.mu, ws_edl_latest(p, j));

@@ -27,12 +27,12 @@ static int choose(const struct ws_edl *p, const struct ws_edl_job *j, double sig
     return found;
 }
 
-static int choose_largest(const struct ws_edl *p, const struct ws_edl_job *j)
+static int choose_largest(const struct ws_edl *p, struct ws_edl_job *j)
 {
     return choose(p, j, 1);
 }
 
-static int choose_smallest(const struct ws_edl *p, const struct ws_edl_job *j)
+static int choose_smallest(const struct ws_edl *p, struct ws_edl_job *j)
 {
     return choose(p, j, -1);
 }

@@ -6,7 +6,7 @@
 
 #include "policy/edl_core.h"
 
-static int choose(const struct ws_edl *p, const struct ws_edl_job *j)
+static int choose(const struct ws_edl *p, struct ws_edl_job *j)
 {
     (void)j;
     return ws_min_tree_argmin(&p->pairs.mu);

@@ -7,6 +7,7 @@
  * ws_policy_gpu.server its server (-1: never off). Jobs give their parameters in
  * ws_policy_job.dvfs; without them a job runs as its task's cost says, at the default clocks.
  *
+ *   wattshare-servers  ours: lookahead/servers.c
  *   edl          energy-prior tasks in EDF order on the pair that is free first. A task that would
  *                be late there is shortened to the room, but not below theta times its best length
  *                (theta-readjustment); else it gets a new pair
@@ -36,7 +37,7 @@
 #include "policy/policy.h"
 
 extern const struct ws_policy_ops ws_policy_edl, ws_policy_edf_bf, ws_policy_edf_wf,
-    ws_policy_lpt_ff, ws_policy_bin_packing;
+    ws_policy_lpt_ff, ws_policy_bin_packing, ws_policy_wattshare_servers;
 
 /* What one such policy has done since make(). */
 struct ws_edl_counts {

@@ -49,8 +49,9 @@ struct ws_edl_rule {
     /* Algorithm 3 makes servers of the pairs of the first batch; else servers are turned on as
      * needed */
     bool grouped;
-    /* A pair that is on (or opened) to try, -1: none. */
-    int (*choose)(const struct ws_edl *p, const struct ws_edl_job *j);
+    /* A pair that is on (or opened) to try, -1: none. The rule may shorten
+     * j->best, so that the job fits there, and then sets j->readjusted. */
+    int (*choose)(const struct ws_edl *p, struct ws_edl_job *j);
     /* Whether the tried pair must still be checked for room, and the job may be shortened to it. */
     bool may_readjust;
     /* Ours: pairs that are free by now are the same to the rule, so that of those the one nearest

@@ -106,9 +106,7 @@ void ws_edl_pairs_clear(struct ws_edl_pairs *c, double now)
     c->n_seen = c->n_always;
 }
 
-/* Dynamic resource sleep: the slot by which all pairs have been idle for rho slots; without slots,
- * just so long after. */
-static double sleep_at(const struct ws_edl_pairs *c, double free_at)
+double ws_edl_pairs_sleep_at(const struct ws_edl_pairs *c, double free_at)
 {
     return c->slot > 0 ? (ceil(free_at / c->slot - 1e-9) + c->rho) * c->slot : free_at + c->rho;
 }
@@ -118,7 +116,7 @@ static void update_sleep(struct ws_edl_pairs *c, int i)
     double free_at = 0;
     for (int k = 0; k < c->servers[i].n; k++)
         free_at = fmax(free_at, ws_min_tree_get(&c->mu, c->servers[i].first + k));
-    ws_min_tree_set(&c->sleep, i, sleep_at(c, free_at));
+    ws_min_tree_set(&c->sleep, i, ws_edl_pairs_sleep_at(c, free_at));
 }
 
 void ws_edl_pairs_on(struct ws_edl_pairs *c, int i, double now)

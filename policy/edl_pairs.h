@@ -40,5 +40,8 @@ void ws_edl_pairs_on(struct ws_edl_pairs *c, int i, double now);
 void ws_edl_pairs_off(struct ws_edl_pairs *c, int i);
 /* The pair at @place, which is on, is free at @mu. */
 void ws_edl_pairs_set(struct ws_edl_pairs *c, int place, double mu);
+/* Dynamic resource sleep: when a server is switched off whose pairs are all free at @free_at: at
+ * the slot by which they have been idle for rho slots; without slots, just so long after. */
+double ws_edl_pairs_sleep_at(const struct ws_edl_pairs *c, double free_at);
 
 #endif

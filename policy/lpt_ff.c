@@ -4,7 +4,7 @@
 
 #include "policy/edl_core.h"
 
-static int choose(const struct ws_edl *p, const struct ws_edl_job *j)
+static int choose(const struct ws_edl *p, struct ws_edl_job *j)
 {
     return ws_min_tree_first(&p->pairs.mu, ws_edl_latest(p, j));
 }

@@ -38,6 +38,7 @@ struct ws_policy_gpu_type {
     double idle_w_per_sm;
     double switch_ms; /* between two contexts (theta of GCAPS) */
     double update_ms; /* taking work off or putting it on (epsilon of GCAPS) */
+    double turn_on;   /* energy of switching it on, in clusters (Delta of EDL); 0: none */
     /* For policies that predict from what kernels execute; NULL, 0: not known. */
     const struct ws_mwp_gpu *mwp;       /* models/mwp_cwp.h */
     const struct ws_power_model *power; /* models/power.h: above static_w */

@@ -61,6 +61,7 @@ struct cluster_sim {
     int n_pairs, n_servers, n_on;
     struct pair *pairs;
     struct server *servers;
+    struct ws_policy_gpu_type type;
     struct ws_policy_gpu *gpus;
     struct ws_policy_gpu_state *states;
     struct ws_policy_job *waiting;
@@ -330,7 +331,10 @@ static int sort(struct cluster_sim *s)
 
 static int build(struct cluster_sim *s)
 {
-    static const struct ws_policy_gpu_type type = {.name = "pair", .n_sm = 1};
+    s->type = (struct ws_policy_gpu_type){.name = "pair",
+                                          .n_sm = 1,
+                                          .static_w = s->cluster->idle_w,
+                                          .turn_on = s->cluster->turn_on_j};
     int l = s->cluster->pairs_per_server;
     s->n_servers = (s->cluster->n_pairs + l - 1) / l;
     s->n_pairs = s->n_servers * l;
@@ -350,7 +354,7 @@ static int build(struct cluster_sim *s)
             (struct ws_policy_gpu_state){.power = WS_GPU_OFF, .volt = 1, .f_core = 1, .f_mem = 1};
     }
     s->system = (struct ws_policy_system){
-        .types = &type, .n_types = 1, .gpus = s->gpus, .n_gpus = s->n_pairs};
+        .types = &s->type, .n_types = 1, .gpus = s->gpus, .n_gpus = s->n_pairs};
     s->snap = (struct ws_policy_snapshot){.system = &s->system, .gpus = s->states};
     return sort(s);
 }

@@ -23,7 +23,7 @@ task() { # task ID A D: a task of 30 at the default clocks
 { task 1 0 60; task 2 0 100; task 3 5 90; } >"$tmp/good"
 cp "$tmp/good" "$tmp/in"
 run 0 'edl *yes *1 *1 ' cluster --policy edl
-run 0 '"deadline_misses": 0' cluster --policy edl,edf-bf,edf-wf,lpt-ff,bin-packing --dvfs yes,no --l 1,2 --theta 1,0.9 --json
+run 0 '"deadline_misses": 0' cluster --policy wattshare-servers,edl,edf-bf,edf-wf,lpt-ff,bin-packing --dvfs yes,no --l 1,2 --theta 1,0.9 --json
 [ "$(wc -l <"$tmp/out")" = 22 ] || fail "22 runs are wanted: 5 policies, 2 settings, 2 sizes, 2 thetas of edl with DVFS"
 run 0 '^ *3 ' cluster --policy edl --schedule
 run 0 edl cluster --policy edl --trace "$tmp/trace"

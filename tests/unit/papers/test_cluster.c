@@ -103,7 +103,8 @@ static void check_day(const struct ws_cluster_task *tasks, size_t n,
 
 static void days(void **state)
 {
-    static const char *const names[] = {"edl", "edf-bf", "edf-wf", "lpt-ff", "bin-packing"};
+    static const char *const names[] = {"edl",    "edf-bf",      "edf-wf",
+                                        "lpt-ff", "bin-packing", "wattshare-servers"};
     struct ws_gen_edl g = ws_gen_edl_online;
     g.base = 24;
     struct ws_cluster_task *tasks;
@@ -145,7 +146,8 @@ static void too_few_pairs(void **state)
     size_t n;
     g.base = 24;
     assert_int_equal(ws_gen_edl(&g, &tasks, &n), 0);
-    static const char *const names[] = {"edl", "edf-bf", "edf-wf", "lpt-ff", "bin-packing"};
+    static const char *const names[] = {"edl",    "edf-bf",      "edf-wf",
+                                        "lpt-ff", "bin-packing", "wattshare-servers"};
     for (size_t p = 0; p < WS_ARRAY_SIZE(names); p++) {
         const struct ws_cluster c = {.n_pairs = 5, .pairs_per_server = 2, .idle_w = 37};
         struct ws_cluster_result r;
