@@ -19,6 +19,9 @@ struct ws_isa {
      * and where. */
     void (*run)(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_seg *enter);
     const struct ws_uop *(*const *handlers)(struct ws_core_ctx *c, const struct ws_uop *u);
+    /* Counts an access of all lanes to global memory, at @va[32] (aligned to 64 bytes). */
+    void (*count_lanes)(struct ws_core_ctx *c, const struct ws_uop *u, const uint64_t *va,
+                        bool store);
 };
 extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
 

@@ -103,9 +103,11 @@ static bool is_long(llvm_value fn)
     return n > MAX_INSTRUCTIONS;
 }
 
-static int emit(struct ws_jit_code *j, struct ws_jit_plan *p, const char *isa)
+static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
 {
-    struct ws_jit_emit e = {.has_fma = strcmp(isa, "sse2") != 0,
+    const char *isa = j->of->isa->name;
+    struct ws_jit_emit e = {.isa = j->of->isa,
+                            .has_fma = strcmp(isa, "sse2") != 0,
                             .has_mask_registers = strcmp(isa, "avx512") == 0};
     j->cx = e.cx = L.ContextCreate();
     j->module = e.mod = L.ModuleCreateWithNameInContext("kernel", e.cx);
@@ -158,7 +160,7 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
     if (r == 0)
         r = keep_claims(j, &p);
     if (r == 0)
-        r = emit(j, &p, j->of->isa->name);
+        r = emit(j, &p);
     j->compile_ns = cpu_ns() - start;
     if (r)
         say(j, r < 0 ? "no memory" : p.why);

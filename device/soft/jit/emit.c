@@ -701,6 +701,8 @@ static void emit_variables(struct ws_jit_emit *e)
     e->lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, LANES), "");
     e->budget = L.BuildAlloca(e->b, e->i64, "");
     e->limit = L.BuildAlloca(e->b, e->i64, "");
+    e->places = L.BuildAlloca(e->b, L.VectorType(e->i64, LANES), "");
+    L.SetAlignment(e->places, 64);
     e->patterns = L.BuildAlloca(e->b, e->i32, "");
     e->tally = L.BuildAlloca(e->b, L.VectorType(e->i32, TALLY), "");
     for (int k = 0; k < _WS_JIT_COUNTS; k++)

@@ -49,7 +49,9 @@ struct ws_jit_emit {
     enum ws_jit_version v;              /* that is being emitted */
     uint32_t k;                         /* the micro-op */
     uint64_t *dirty, *set;
+    const struct ws_isa *isa;         /* the vector build whose handlers the code calls */
     bool has_fma, has_mask_registers; /* of the processor that the code is for */
+    llvm_value places;                /* room for the addresses of all lanes (alloca) */
 };
 
 /* ---- rows.c ---- */

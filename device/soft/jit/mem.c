@@ -530,6 +530,81 @@ static llvm_value check_map(struct mem_op *a, llvm_value first, uint64_t extent,
     return ok;
 }
 
+/* All bits that any lane has. */
+static llvm_value any_lane(struct mem_op *a, llvm_value v)
+{
+    for (unsigned n = LANES / 2; n; n /= 2) {
+        int64_t low[LANES], high[LANES];
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = i;
+            high[i] = n + i;
+        }
+        v = L.BuildOr(
+            a->b, L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, low, n), ""),
+            L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, high, n), ""), "");
+    }
+    return L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, 0), "");
+}
+
+/* Whether all lanes' addresses are ones that may be accessed, as global_any() of ../exec/mem.inc
+ * asks; *ret_bias: what to add to them. */
+static llvm_value check_lanes(struct mem_op *a, llvm_value va, llvm_value *ret_bias)
+{
+    struct ws_jit_emit *e = a->e;
+    size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
+    llvm_value from = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, va));
+    llvm_value room = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
+    llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
+    llvm_value off = L.BuildSub(a->b, va, ws_jit_splat(e, from, LANES), "");
+    room = ws_jit_splat(e, L.BuildSub(a->b, room, i64(a, a->bytes), ""), LANES);
+    llvm_value out = any_lane(a, L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), ""));
+    llvm_value odd = L.BuildAnd(a->b, any_lane(a, va), i64(a, a->bytes - 1), "");
+    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, i64(a, 0), ""),
+                               L.BuildICmp(a->b, LLVM_EQ, odd, i64(a, 0), ""), "");
+    if (a->store) {
+        llvm_value flags = ws_jit_field(e, e->i32, map + offsetof(struct ws_mapping, flags));
+        flags = L.BuildAnd(a->b, flags, ws_jit_int(e, e->i32, WS_MAP_READONLY), "");
+        flags = L.BuildICmp(a->b, LLVM_EQ, flags, ws_jit_int(e, e->i32, 0), "");
+        ok = L.BuildAnd(a->b, ok, flags, "");
+    }
+    *ret_bias = L.BuildSub(a->b, host, from, "");
+    return ok;
+}
+
+/* Lanes anywhere in one mapping. The access comes before what is counted of it, so that the
+ * processor waits for memory while it counts. */
+static void emit_scattered(struct mem_op *a, llvm_block at, llvm_block join)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e);
+    llvm_type t = ws_jit_int_type(e, a->bytes);
+    llvm_value bias, data;
+    ws_jit_begin(e, at);
+    llvm_value va = ws_jit_vector(e, a->address);
+    va = L.BuildAdd(a->b, va, ws_jit_splat(e, i64(a, (uint64_t)a->u->imm), LANES), "");
+    L.BuildCondBr(a->b, check_lanes(a, va, &bias), fast, other);
+    slow(a, other, join);
+    ws_jit_begin(e, fast);
+    llvm_value host = L.BuildAdd(a->b, va, ws_jit_splat(e, bias, LANES), "");
+    data = a->store ? ws_jit_vector(e, a->data) : L.GetUndef(L.VectorType(t, LANES));
+    for (unsigned i = 0; i < LANES; i++) {
+        llvm_value k = ws_jit_int(e, e->i32, i), to = L.BuildExtractElement(a->b, host, k, "");
+        if (a->store)
+            ws_jit_store(e, L.BuildExtractElement(a->b, data, k, ""), to, a->bytes);
+        else
+            data = L.BuildInsertElement(a->b, data, ws_jit_load(e, t, to, a->bytes), k, "");
+    }
+    if (!a->store)
+        ws_jit_set(e, a->data, data);
+    if (!(a->u->x & WS_X_NOCOUNT)) {
+        L.SetAlignment(L.BuildStore(a->b, va, e->places), 64);
+        llvm_value args[] = {e->c, ws_jit_address(e, a->u),
+                             L.BuildPtrToInt(a->b, e->places, e->i64, ""), i64(a, a->store)};
+        ws_jit_call(e, (void (*)(void))e->isa->count_lanes, args, 4);
+    }
+    L.BuildBr(a->b, join);
+}
+
 /* A load in which the lanes of each half of the warp may have the same address, as in blocks that
  * are 16 threads wide, where each row of threads reads one place. */
 static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
@@ -552,7 +627,7 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
         ok = L.BuildAnd(a->b, ok, check_map(a, half[k], a->bytes, &host[k]), "");
     }
     L.BuildCondBr(a->b, ok, fast, other);
-    slow(a, other, join);
+    emit_scattered(a, other, join);
     ws_jit_begin(e, fast);
     if (!(a->u->x & WS_X_NOCOUNT)) {
         llvm_value apart = L.BuildXor(a->b, half[0], half[1], "");
@@ -569,6 +644,12 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
     L.BuildBr(a->b, join);
 }
 
+/* Whether all lanes can be accessed one by one here. */
+static bool may_scatter(const struct mem_op *a)
+{
+    return a->lanes == LANES && !a->general && !a->atomic;
+}
+
 static bool emit_global(struct mem_op *a)
 {
     struct ws_jit_emit *e = a->e;
@@ -577,6 +658,12 @@ static bool emit_global(struct mem_op *a)
     if (known) {
         set_shape(a, e->p->rows[a->address].apart);
         first = ws_jit_scalar(e, a->address);
+        if ((!a->even || !is_gapless(a)) && may_scatter(a)) {
+            llvm_block join = ws_jit_block(e);
+            emit_scattered(a, L.GetInsertBlock(a->b), join);
+            ws_jit_begin(e, join);
+            return true;
+        }
         if (!a->even || !is_gapless(a))
             return false;
     } else {
@@ -598,8 +685,10 @@ static bool emit_global(struct mem_op *a)
     host = L.BuildSub(a->b, host, i64(a, (uint64_t)a->low), ""); /* lane 0's */
     ok = together ? L.BuildAnd(a->b, ok, together, "") : ok;
     L.BuildCondBr(a->b, ok, fast, other);
-    if (together && !a->store && a->lanes == LANES && !a->general)
+    if (together && !a->store && may_scatter(a))
         emit_halves(a, other, join);
+    else if (together && may_scatter(a))
+        emit_scattered(a, other, join);
     else
         slow(a, other, join);
     ws_jit_begin(e, fast);
