@@ -91,4 +91,5 @@ dist_confexamples_DATA = conf/examples/bcf.conf \
 	conf/examples/sbeet-mg-offline.conf \
 	conf/examples/stgm.conf \
 	conf/examples/wattshare.conf \
+	conf/examples/wattshare-servers.conf \
 	conf/examples/wfd-sbeet.conf

@@ -55,7 +55,7 @@ allow models base ptx
 allow policy base models
 allow templates base ptx models
 # The software GPU takes the time and the energy that the fitted models say.
-allow device base ptx models/event_power.h models/event_time.h models/event_terms.def models/events.h
+allow device base ptx models/event_limit.h models/event_power.h models/event_time.h models/event_terms.def models/events.h
 allow backend base protocol ptx models policy templates device
 # The daemon's rooms, from low to high (backend/README.md). What the configuration file says is read
 # everywhere.

@@ -24,7 +24,7 @@ task() { # task ID A D: a task of 30 at the default clocks
 cp "$tmp/good" "$tmp/in"
 run 0 'edl *yes *1 *1 ' cluster --policy edl
 run 0 '"deadline_misses": 0' cluster --policy wattshare-servers,edl,edf-bf,edf-wf,lpt-ff,bin-packing --dvfs yes,no --l 1,2 --theta 1,0.9 --json
-[ "$(wc -l <"$tmp/out")" = 22 ] || fail "22 runs are wanted: 5 policies, 2 settings, 2 sizes, 2 thetas of edl with DVFS"
+[ "$(wc -l <"$tmp/out")" = 26 ] || fail "26 runs are wanted: 6 policies, 2 settings, 2 sizes, 2 thetas of edl with DVFS"
 run 0 '^ *3 ' cluster --policy edl --schedule
 run 0 edl cluster --policy edl --trace "$tmp/trace"
 python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["traceEvents"]; assert sum(e["ph"] == "X" for e in t) == 3' "$tmp/trace" || fail "the trace is no JSON with 3 tasks"
