@@ -133,6 +133,28 @@ static void test_uniform_loop_and_tile(void **state)
     compare(body, &(struct launch){.grid = {4, 1, 1}, .block = {16, 16, 1}}, 40);
 }
 
+/* Addresses of which the code knows nothing: in a random order, at distances with gaps, and of one
+ * place several times. */
+static void test_scattered(void **state)
+{
+    static const char random_order[] =
+        "mul.lo.u32 %r5, %r4, 2654435761; and.b32 %r5, %r5, 4095; mul.wide.u32 %x3, %r5, 4;\n"
+        "add.s64 %x4, %x0, %x3; ld.global.u32 %r6, [%x4]; ld.global.u32 %r7, [%x4+16384];\n"
+        "add.u32 %r8, %r6, %r7; st.global.u32 [%x4+32768], %r8; st.global.u32 [%x2+49152], %r6;\n";
+    static const char apart[] =
+        "mul.wide.u32 %x3, %r4, 24; add.s64 %x4, %x0, %x3; ld.global.u64 %x5, [%x4];\n"
+        "ld.global.u32 %r6, [%x4+8]; st.global.u64 [%x4+32768], %x5;\n"
+        "st.global.u32 [%x4+32776], %r6;\n";
+    static const char places[] =
+        "ld.global.u32 %r5, [%x2]; and.b32 %r5, %r5, 31; mul.wide.u32 %x3, %r5, 68;\n"
+        "add.s64 %x4, %x0, %x3; ld.global.u32 %r6, [%x4]; st.global.u32 [%x2+32768], %r6;\n";
+    (void)state;
+    compare(random_order, ROW(8, 256), 0);
+    compare(random_order, ROW(9, 40), 0); /* a warp with eight lanes */
+    compare(apart, ROW(8, 128), 0);
+    compare(places, ROW(8, 256), 0);
+}
+
 static void test_diverged_lanes(void **state)
 {
     static const char body[] =
@@ -714,6 +736,7 @@ int main(void)
         cmocka_unit_test(test_the_process_ends_while_it_compiles), /* before the first kernel */
         cmocka_unit_test(test_consecutive_addresses),
         cmocka_unit_test(test_uniform_loop_and_tile),
+        cmocka_unit_test(test_scattered),
         cmocka_unit_test(test_diverged_lanes),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
