@@ -89,4 +89,4 @@ stop_daemon
 printf 'gpus = {"t400"}\ncatalog = {"%s"}\n\ntask a {\n  max_sms = 7\n}\n' "$src/conf/gpu.d" >"$tmp/wrong"
 expect 1 "$tmp/wrong:5: task a: max_sms = 7" "$wattshared" --check -c "$tmp/wrong"
 printf 'policy = "best"\n' >"$tmp/wrong"
-expect 1 "$tmp/wrong:1: policy = \"best\" is not known; there are: none, wattshare, bcf" "$wattshared" --check -c "$tmp/wrong"
+expect 1 "$tmp/wrong:1: policy = \"best\" is not known; there are: none, wattshare, wattshare-servers, bcf" "$wattshared" --check -c "$tmp/wrong"

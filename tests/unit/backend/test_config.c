@@ -123,7 +123,7 @@ static void test_wrong_lines_are_named(void **state)
         {"limits {\n} # }\nuser joe { /* } */ share = 0.5 // }\n", 3, "has no }", ""},
         {"limits {\n max_clients = 3\n}\n/* gpus = {\"a\"}\n", 4, "comment", "does not end"},
         {"policy = none\ncatalog = {'a\n}\n", 2, "string", "does not end"},
-        {"\npolicy = best\n", 2, "policy = \"best\" is not known", "none, wattshare, bcf"},
+        {"\npolicy = best\n", 2, "policy = \"best\" is not known", "none, wattshare, wattshare-servers, bcf"},
         {"policy = best\n", 1, "there are", "sbeet-mg"},
         {"policy = edl\npolicy_options = {\"l=4\",\n\"theta\"}\n", 3, "\"theta\" is wrong",
          "name=value"},
