@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "protocol/curve.h"
 
+enum { LAST_MS = 100 };
+
 struct ws_cli_link {
     void *ctx, *socket;
 };
@@ -109,12 +111,17 @@ int ws_cli_link_ask(struct ws_cli_link *l, const Ws__ClientMessage *question,
 {
     uint64_t end_ns = ws_clock_ns() + (uint64_t)timeout_ms * WS_NS_PER_MS;
     int r = send_question(l, question);
-    while (!r) {
+    /* If this process was stopped until the time was over, the answer is there, and libzmq's thread
+     * is about to read it. */
+    for (bool last = false; !r && !last;) {
         uint64_t now_ns = ws_clock_ns();
         zmq_pollitem_t item = {.socket = l->socket, .events = ZMQ_POLLIN};
-        if (now_ns >= end_ns ||
-            zmq_poll(&item, 1, (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1) == 0)
+        last = now_ns >= end_ns;
+        long left_ms = last ? LAST_MS : (long)((end_ns - now_ns) / WS_NS_PER_MS) + 1;
+        int n = zmq_poll(&item, 1, left_ms);
+        if (n == 0)
             return -ETIMEDOUT;
+        last = last && n > 0; /* else a signal came */
         zmq_msg_t msg;
         zmq_msg_init(&msg);
         if (zmq_msg_recv(&msg, l->socket, ZMQ_DONTWAIT) >= 0) {
@@ -133,7 +140,7 @@ int ws_cli_link_ask(struct ws_cli_link *l, const Ws__ClientMessage *question,
             r = errno == EAGAIN || errno == EINTR ? 0 : -errno;
         }
     }
-    return r;
+    return r ? r : -ETIMEDOUT;
 }
 
 static bool is_status(const Ws__ServerMessage *m)

@@ -48,7 +48,7 @@ kill -STOP "$trace_pid"
 client "$cuda/drv_matmul" 16 20000 >"$tmp/out.1" 2>&1 || fail "a client"
 kill -CONT "$trace_pid"
 kill -INT "$trace_pid"
-wait "$trace_pid" || fail "trace did not end well"
+wait "$trace_pid" || { cat "$tmp/lost.err" >&2; fail "trace did not end well"; }
 n=$(sed -n 's/.*operations, \([0-9]*\) lost.*/\1/p' "$tmp/lost.err")
 # Each iteration is a kernel and four copies and fills.
 # shellcheck disable=SC2046
