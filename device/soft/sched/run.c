@@ -17,7 +17,7 @@
 #include "device/soft/inspect/inspect.h"
 #include "device/soft/sched/run.h"
 
-enum { UNITS_MAX = 1 << 14, STACK_PART = 8, LEAST_STACK = 4096 };
+enum { UNITS_MAX = 1 << 14, UNITS_RUNS = 16, UNITS_LEAST = 64, STACK_PART = 8, LEAST_STACK = 4096 };
 
 /* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1
  * and 2: a word with the size, a word that counts arrivals). Mapped outside the addresses that any
@@ -128,11 +128,19 @@ static void run_free(struct ws_run *r)
     free(r);
 }
 
+/* How many units a launch may have: fewer where very many launches are on the GPU at a time, since
+ * each keeps its units until its end, and some have none. */
+static uint64_t units_max(const struct ws_run *r)
+{
+    uint64_t n = atomic_load_explicit(&r->device->n_running, memory_order_relaxed);
+    return n <= UNITS_RUNS ? UNITS_MAX : WS_MAX(UNITS_MAX * UNITS_RUNS / n, (uint64_t)UNITS_LEAST);
+}
+
 /* Room for the units that are owed and those of the blocks to come. */
 static bool units_new(struct ws_run *r)
 {
-    uint64_t n_blocks = r->n_all - r->n_before;
-    r->blocks_per_unit = WS_MAX((n_blocks + UNITS_MAX - 1) / UNITS_MAX, UINT64_C(1));
+    uint64_t n_blocks = r->n_all - r->n_before, max = units_max(r);
+    r->blocks_per_unit = WS_MAX((n_blocks + max - 1) / max, UINT64_C(1));
     r->n_owed = r->progress ? r->progress->n_owed : 0;
     uint64_t n = r->n_owed + (n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit;
     if (n <= WS_RUN_FEW_UNITS && !r->device->vclock) { /* a flight keeps them */
