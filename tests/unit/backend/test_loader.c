@@ -161,7 +161,9 @@ static void test_a_client_dies_meanwhile(void **state)
     }
     assert_int_equal(f->w->server->cache.n_codes, 2); /* kept for the next */
     uint64_t c = load(f, 2, 1, 0, two);
+    until(f, 2, c); /* the loop may not have been told yet that it is there */
     assert_int_equal(wss_error(f->w, 2, c), 0);
+    assert_int_equal(f->w->dev[0].n_module_loads, 2);
 }
 
 static void test_the_device_is_reset_meanwhile(void **state)
