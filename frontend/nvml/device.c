@@ -20,7 +20,21 @@
         return WS_NVML_SUCCESS;                                                                    \
     }
 
-/* The same for a number that may be unknown, which is 0 in the status. */
+/* A function that answers with one value of two statuses. @value: of m. */
+#define OF_TWO(function, type, value)                                                              \
+    WS_NVML_API int function(struct ws_nvml_device *d, type *ret)                                  \
+    {                                                                                              \
+        struct ws_nvml_view now, before;                                                           \
+        int r = ws_nvml_hold_two(d, ret, &now, &before);                                           \
+        if (r)                                                                                     \
+            return r;                                                                              \
+        struct ws_monitored m = ws_nvml_two(&now, &before);                                        \
+        *ret = (value);                                                                            \
+        ws_nvml_release();                                                                         \
+        return WS_NVML_SUCCESS;                                                                    \
+    }
+
+/* As NUMBER, for a number that may be unknown, which is 0 in the status. */
 #define NUMBER_IF_KNOWN(function, value)                                                           \
     WS_NVML_API int function(struct ws_nvml_device *d, unsigned *ret)                              \
     {                                                                                              \
@@ -271,30 +285,10 @@ struct utilization {
 };
 
 /* How busy the memory is, is not known; the interface has no place for saying so. */
-WS_NVML_API int nvmlDeviceGetUtilizationRates(struct ws_nvml_device *d, struct utilization *ret)
-{
-    struct ws_nvml_view now, before;
-    int r = ws_nvml_hold_two(d, ret, &now, &before);
-    if (r)
-        return r;
-    struct ws_monitored m = ws_nvml_two(&now, &before);
-    *ret = (struct utilization){ws_monitor_busy_percent(&m), 0};
-    ws_nvml_release();
-    return WS_NVML_SUCCESS;
-}
+OF_TWO(nvmlDeviceGetUtilizationRates, struct utilization,
+       ((struct utilization){ws_monitor_busy_percent(&m), 0}))
 
-WS_NVML_API int nvmlDeviceGetPowerUsage(struct ws_nvml_device *d, unsigned *ret)
-{
-    struct ws_nvml_view now, before;
-    int r = ws_nvml_hold_two(d, ret, &now, &before);
-    if (r)
-        return r;
-    struct ws_monitored m = ws_nvml_two(&now, &before);
-    *ret = ws_monitor_power_mw(&m);
-    ws_nvml_release();
-    return WS_NVML_SUCCESS;
-}
-
+OF_TWO(nvmlDeviceGetPowerUsage, unsigned, ws_monitor_power_mw(&m))
 NUMBER(nvmlDeviceGetTotalEnergyConsumption, uint64_t, ws_nvml_energy_uj(&v) / 1000)
 NUMBER_IF_KNOWN(nvmlDeviceGetPowerManagementLimit, v.gpu->limit_mw)
 NUMBER_IF_KNOWN(nvmlDeviceGetPowerManagementDefaultLimit, v.gpu->limit_mw)
