@@ -20,16 +20,13 @@ struct launch {
 /* How it would run at @share of the core clock, whatever the limit. */
 static void run_at(const struct launch *l, double share, struct ws_event_run *ret)
 {
-    double x[WS_EVENT_POWER_N];
     ret->clocks = *l->set;
     ret->clocks.core_mhz *= share;
     ret->voltage = l->voltage * ws_event_power_voltage(l->power, l->gpu, &ret->clocks) /
                    ws_event_power_voltage(l->power, l->gpu, l->set);
     ret->time_s = ws_event_time_s(l->time, l->gpu, l->e, &ret->clocks);
-    ws_event_power_terms(l->gpu, ret->voltage, l->e, &ret->clocks, ret->time_s, x);
-    ret->power_w = 0;
-    for (int i = 0; i < WS_EVENT_POWER_N; i++)
-        ret->power_w += x[i] * l->power->w[i];
+    ret->power_w =
+        ws_event_power_at_w(l->power, l->gpu, ret->voltage, l->e, &ret->clocks, ret->time_s);
 }
 
 void ws_event_run(const struct ws_event_power *power, const struct ws_event_time *time,

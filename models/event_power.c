@@ -70,15 +70,22 @@ double ws_event_power_voltage(const struct ws_event_power *p, const struct ws_ev
     return ws_event_voltage(p->knee, p->slope, clocks->core_mhz / gpu->reference.core_mhz);
 }
 
+double ws_event_power_at_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
+                           double voltage, const struct ws_events *e,
+                           const struct ws_event_clocks *clocks, double time_s)
+{
+    double x[WS_EVENT_POWER_N], w = 0;
+    ws_event_power_terms(gpu, voltage, e, clocks, time_s, x);
+    for (int i = 0; i < WS_EVENT_POWER_N; i++)
+        w += x[i] * p->w[i];
+    return w;
+}
+
 double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
                         const struct ws_events *e, const struct ws_event_clocks *clocks,
                         double time_s)
 {
-    double x[WS_EVENT_POWER_N], w = 0;
-    ws_event_power_terms(gpu, ws_event_power_voltage(p, gpu, clocks), e, clocks, time_s, x);
-    for (int i = 0; i < WS_EVENT_POWER_N; i++)
-        w += x[i] * p->w[i];
-    return w;
+    return ws_event_power_at_w(p, gpu, ws_event_power_voltage(p, gpu, clocks), e, clocks, time_s);
 }
 
 double ws_event_power_most_w(const struct ws_event_gpu *gpu)

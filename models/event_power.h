@@ -64,6 +64,10 @@ void ws_event_power_terms(const struct ws_event_gpu *gpu, double voltage, const 
 double ws_event_power_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
                         const struct ws_events *e, const struct ws_event_clocks *clocks,
                         double time_s);
+/* The same where the core's voltage is not that of the model's curve. */
+double ws_event_power_at_w(const struct ws_event_power *p, const struct ws_event_gpu *gpu,
+                           double voltage, const struct ws_events *e,
+                           const struct ws_event_clocks *clocks, double time_s);
 /* What the board draws at most, whatever runs (event_limit.h). INFINITY: that is not known. */
 double ws_event_power_most_w(const struct ws_event_gpu *gpu);
 
