@@ -71,7 +71,7 @@ struct ws_cover_code *ws_cover_code_free(struct ws_cover_code *k)
 static bool is_device_runtime(const struct ws_ptx_module *m)
 {
     for (uint32_t f = 0; f < m->n_funcs; f++)
-        if (!m->funcs[f].is_decl && !strncmp(m->funcs[f].name, "__cudaCDP2", 10))
+        if (!m->funcs[f].is_decl && ws_ptx_device_runtime(m->funcs[f].name))
             return true;
     return false;
 }

@@ -320,7 +320,7 @@ static const char *lacks(struct ws_ptx_module *m, const struct ws_ptx_func *f, b
         if (to < m->n_funcs && !has_body(m, to) && !driver_has(m->funcs[to].name)) {
             char text[256];
             *ret_empty = true;
-            bool starts = !strncmp(m->funcs[to].name, "__cudaCDP2", 10);
+            bool starts = ws_ptx_device_runtime(m->funcs[to].name);
             int n = snprintf(text, sizeof(text),
                              starts ? "call of %s: only on software GPUs can kernels start kernels"
                                     : "unresolved external function %s",

@@ -396,6 +396,12 @@ static void renumber_all(struct linker *l)
 
 /* ---- what stays unresolved ---- */
 
+const char *ws_ptx_device_runtime(const char *name)
+{
+    static const char prefix[] = "__cudaCDP2";
+    return strncmp(name, prefix, sizeof(prefix) - 1) ? NULL : name + sizeof(prefix) - 1;
+}
+
 bool ws_ptx_is_system_func(const char *name)
 {
     static const char *const names[] = {"vprintf",
@@ -408,7 +414,7 @@ bool ws_ptx_is_system_func(const char *name)
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (!strcmp(name, names[k]))
             return true;
-    return !strncmp(name, "__cudaCDP2", 10) || !strncmp(name, "__nv_", 5);
+    return ws_ptx_device_runtime(name) || !strncmp(name, "__nv_", 5);
 }
 
 struct use {

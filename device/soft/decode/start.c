@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/start.c - calls of the device runtime, by their names
- * (device/soft/exec/start.h). nvcc since 12.0 writes them with a prefix. */
+ * (device/soft/exec/start.h). */
 #include <string.h>
 
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/start.h"
 
-#define PREFIX "__cudaCDP2"
 /* Ends the names of those compiled for a default stream of each thread. */
 #define PER_THREAD "_ptsz"
 
@@ -37,8 +36,7 @@ static const struct {
 static bool is_named(const char *name, const char *known)
 {
     size_t n = strlen(known);
-    return !strncmp(name, PREFIX, strlen(PREFIX)) && !strncmp(name += strlen(PREFIX), known, n) &&
-           (!name[n] || !strcmp(name + n, PER_THREAD));
+    return !strncmp(name, known, n) && (!name[n] || !strcmp(name + n, PER_THREAD));
 }
 
 static void arguments(struct ws_dec *d, const struct ws_ptx_call *c, const char *args,
@@ -58,9 +56,10 @@ static void arguments(struct ws_dec *d, const struct ws_ptx_call *c, const char 
 bool ws_dec_start(struct ws_dec *d, const struct ws_ptx_call *c, const char *name)
 {
     size_t k = 0;
-    while (k < WS_ARRAY_SIZE(calls) && !is_named(name, calls[k].name))
+    name = ws_ptx_device_runtime(name);
+    while (name && k < WS_ARRAY_SIZE(calls) && !is_named(name, calls[k].name))
         k++;
-    if (k == WS_ARRAY_SIZE(calls) || c->n_args != strlen(calls[k].args) || c->n_rets > 1)
+    if (!name || k == WS_ARRAY_SIZE(calls) || c->n_args != strlen(calls[k].args) || c->n_rets > 1)
         return false;
     struct ws_startop *o = ws_arena_alloc(&d->code->arena, sizeof(*o));
     if (!o) {
