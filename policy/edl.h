@@ -36,6 +36,9 @@
 
 #include "policy/policy.h"
 
+/* All of them, for messages. */
+#define WS_EDL_POLICIES "wattshare-servers, edl, edf-bf, edf-wf, lpt-ff or bin-packing"
+
 extern const struct ws_policy_ops ws_policy_edl, ws_policy_edf_bf, ws_policy_edf_wf,
     ws_policy_lpt_ff, ws_policy_bin_packing, ws_policy_wattshare_servers;
 

@@ -366,9 +366,7 @@ static int parse_policies(void *values, char *text)
     for (char *save, *s = strtok_r(text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         const struct ws_policy_ops *ops = ws_policy_find(s);
         if (!ops || !ws_edl_is(ops) || x->n_policies == LIST_MAX) {
-            ws_cli_error("--policy %s: expected wattshare-servers, edl, edf-bf, edf-wf, lpt-ff or "
-                         "bin-packing",
-                         s);
+            ws_cli_error("--policy %s: expected " WS_EDL_POLICIES, s);
             return -EINVAL;
         }
         x->policies[x->n_policies++] = ops;
@@ -423,8 +421,7 @@ static int parse_interval(void *values, char *text)
 }
 
 static const struct ws_option options[] = {
-    {"policy", "P[,P...]",
-     "The policies: wattshare-servers, edl, edf-bf, edf-wf, lpt-ff or bin-packing.",
+    {"policy", "P[,P...]", "The policies: " WS_EDL_POLICIES ".",
      .more = "edl: earliest deadline first, on the pair that is free first. edf-bf, edf-wf: the "
              "pair with the largest or the smallest load. lpt-ff: longest first, on the first pair "
              "that fits. bin-packing: by utilisation, later first fit. wattshare-servers: where "
@@ -502,8 +499,7 @@ static int parse(struct cluster *x, int argc, char **argv, char ***files)
     if (status >= 0)
         return status;
     if (!x->n_policies)
-        return ws_verb_wrong(&ws_verb_cluster, "--policy is missing: wattshare-servers, edl, "
-                                               "edf-bf, edf-wf, lpt-ff or bin-packing");
+        return ws_verb_wrong(&ws_verb_cluster, "--policy is missing: " WS_EDL_POLICIES);
     if (x->offline && x->online)
         return ws_verb_wrong(&ws_verb_cluster, "give only one of --offline and --online");
     return -1;

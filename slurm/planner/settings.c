@@ -95,7 +95,7 @@ static int take(struct ws_planner_config *c, const char *path, cfg_t *cfg)
         return wrong(path, "theta is 0 to 1, margin_s 0 to 1e6");
     c->policy = ws_policy_find(cfg_getstr(cfg, "policy"));
     if (!c->policy || !ws_edl_is(c->policy))
-        return wrong(path, "policy is edl, edf-bf, edf-wf, lpt-ff or bin-packing");
+        return wrong(path, "policy is " WS_EDL_POLICIES);
     if (strlen(interval) >= sizeof(c->interval_text))
         return wrong(path, "interval is too long");
     snprintf(c->interval_text, sizeof(c->interval_text), "%s", interval);
