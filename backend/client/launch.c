@@ -16,8 +16,6 @@
 #include "backend/learn/learn.h"
 #include "device/started.h"
 
-#include <string.h>
-
 /* The task's SMs are not on this GPU: says so, since the error alone would puzzle. */
 static Ws__Error no_sms(struct ws_context *x)
 {
@@ -127,12 +125,10 @@ static void next_launch(struct ws_command *j, const struct ws_start *w)
     j->learn = ws_learn_code_kernel(j->module->code->learn, w->launch.kernel);
 }
 
-bool ws_launch_next(struct ws_command *j)
+void ws_launch_next(struct ws_command *j)
 {
     const struct ws_start *w = ws_started_next(j->started);
-    if (!w)
-        return false;
-    j->op = (struct ws_op){.kind = w->kind, .done = j->op.done, .end_ns = j->op.end_ns};
+    j->op = (struct ws_op){.kind = w->kind};
     switch (w->kind) {
     case WS_OPK_LAUNCH:
         next_launch(j, w);
@@ -150,5 +146,4 @@ bool ws_launch_next(struct ws_command *j)
         j->op.fill.value_bytes = 1;
         break;
     }
-    return true;
 }

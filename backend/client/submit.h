@@ -12,9 +12,9 @@ Ws__Error ws_copy_submit(struct ws_client *c, const Ws__Copy *m, uint64_t seq, b
 Ws__Error ws_fill_submit(struct ws_client *c, const Ws__Fill *m, uint64_t seq, bool *ret_queued);
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq,
                            bool *ret_queued);
-/* The operation of a launch has ended, and has started others, or these have: makes the command's
- * operation the next of them. Return: false: nothing is left to be done. */
-bool ws_launch_next(struct ws_command *j);
+/* An operation of a launch's has ended, and something that its kernels have started is left
+ * (ws_started_any()): makes the command's operation the next of that. */
+void ws_launch_next(struct ws_command *j);
 /* A staged copy that will not run: tells the chunk. */
 void ws_copy_refuse(struct ws_client *c, const Ws__Copy *m);
 
