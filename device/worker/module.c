@@ -116,7 +116,7 @@ static void set_loaded(struct ws_proxy *p, struct ws_dmodule *m, uint32_t genera
     m->generation[p->base.index] = generation;
 }
 
-static bool is_loaded(struct ws_proxy *p, const struct ws_dmodule *m)
+bool ws_proxy_module_is_here(const struct ws_proxy *p, const struct ws_dmodule *m)
 {
     return m->loaded[p->base.index] == p && m->generation[p->base.index] == p->generation;
 }
@@ -125,7 +125,7 @@ int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
 {
     pthread_mutex_lock(&m->lock);
     int64_t r = 0;
-    if (!is_loaded(p, m)) {
+    if (!ws_proxy_module_is_here(p, m)) {
         struct ws_wire_message *answer = ws_alloc(sizeof(*answer));
         uint32_t generation;
         r = answer ? ask(p, m, answer, &generation) : -ENOMEM;

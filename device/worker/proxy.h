@@ -254,7 +254,9 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m,
 void ws_proxy_module_unload(struct ws_dmodule *m);
 /* Makes sure that the worker has @m. calls_lock not held. Return: 0, -ENOMEM, -EIO. */
 WS_MUST_CHECK int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m);
-/* The same, for the reader, with a worker that is being started. */
+/* Whether the worker that runs now has @m. calls_lock or @m's lock held. */
+WS_MUST_CHECK bool ws_proxy_module_is_here(const struct ws_proxy *p, const struct ws_dmodule *m);
+/* Makes sure that a worker that is being started has @m; for the reader. */
 WS_MUST_CHECK int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m);
 int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *m, uint32_t kernel,
                        uint32_t threads, uint32_t shared_bytes, struct ws_occupancy *ret);

@@ -388,14 +388,16 @@ static int64_t instance_make(struct ws_proxy *p, struct ws_dinstance *i,
         if (r || (r = ws_proxy_calls_begin(p)))
             break;
         uint32_t generation = p->generation;
-        r = instance_ask(p, i, write);
+        /* A worker that was started since then does not have the module. */
+        bool here = ws_proxy_module_is_here(p, i->module);
+        r = here ? instance_ask(p, i, write) : WS_PROXY_ENDED;
         if (!r) {
             pthread_mutex_lock(&p->tables_lock);
             ws_list_append(&p->instances, &i->node);
             pthread_mutex_unlock(&p->tables_lock);
         }
         ws_proxy_calls_end(p);
-        if (r == WS_PROXY_ENDED && !ws_proxy_await(p, generation))
+        if (here && r == WS_PROXY_ENDED && !ws_proxy_await(p, generation))
             r = -EIO;
     }
     return r;

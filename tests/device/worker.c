@@ -332,6 +332,49 @@ static void test_ends_while_it_is_asked(void **state)
     assert_int_equal(m.memory_used_bytes, 2 * 8192); /* the variables' */
 }
 
+static void *instance_main(void *arg)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                               ".visible .entry k()\n{\nret;\n}\n";
+    struct ws_ptx_module *ptx;
+    if (ws_ptx_parse(&ptx, text, strlen(text), NULL, NULL))
+        return "the module was not read";
+    char *wrong = NULL;
+    while (!wrong && !*(_Atomic bool *)arg) {
+        struct ws_dmodule *m;
+        struct ws_dinstance *i;
+        uint64_t none = 0;
+        if (ws_device_module_load(S.device, ptx, &m, NULL)) {
+            wrong = "a module was refused";
+            break;
+        }
+        if (ws_device_instance_new(S.device, m, S.space[0], &none, &i))
+            wrong = "an instance was refused";
+        else
+            ws_device_instance_free(S.device, i);
+        ws_device_module_unload(S.device, m);
+    }
+    ws_ptx_module_free(ptx);
+    return wrong;
+}
+
+/* The new one is asked for what rests on something that only the old one has answered. */
+static void test_ends_between_calls(void **state)
+{
+    pthread_t t;
+    void *wrong;
+    _Atomic bool over = false;
+    assert_int_equal(pthread_create(&t, NULL, instance_main, &over), 0);
+    for (unsigned k = 0; k < 10; k++) {
+        usleep(k * 1100);
+        end_worker();
+    }
+    over = true;
+    pthread_join(t, &wrong);
+    if (wrong)
+        fail_msg("%s", (char *)wrong);
+}
+
 /* What was cancelled is not done again; a launch that had not begun can be taken back while there
  * is no worker. */
 static void test_cancelled_and_ended(void **state)
@@ -854,6 +897,7 @@ int main(int argc, char **argv)
         T(test_function_addresses),
         T(test_ends_under_load),
         T(test_ends_while_it_is_asked),
+        T(test_ends_between_calls),
         T(test_cancelled_and_ended),
         T(test_closed_while_it_ends),
         cmocka_unit_test_setup_teardown(test_endless, setup_impatient, teardown),
