@@ -12,8 +12,8 @@
  *   - the next user may have at least 1/((m + 1)(m + 2)) of the pool (less 1/2, by rounding).
  * account.c has the proof. Beside its share, a user may have a limit of its own.
  *
- * Blocks take their memory on threads of the device, which share its pool by the same rule
- * (device/payer.h).
+ * Blocks and launches take their memory on threads of the device, which share its pool by the same
+ * rule (device/payer.h).
  *
  * The addresses have pools of their own, a quarter of each pool, which they share by the same
  * rule. All of them together are one more user beside the others, so that many addresses do not
@@ -42,7 +42,7 @@ enum ws_resource {
     WS_RESOURCE_QUEUED_BYTES,       /* messages, answers and data that wait in the daemon */
     WS_RESOURCE_MODULE_BYTES,       /* images: unfinished uploads, and those of loaded modules */
     WS_RESOURCE_COMPILE_BYTES,      /* memory of compiling, while it lasts */
-    WS_RESOURCE_BLOCK_BYTES,        /* of blocks that run: charged by threads to the payer */
+    WS_RESOURCE_BLOCK_BYTES,        /* of blocks and launches: charged by threads to the payer */
     WS_RESOURCE_OBJECTS,            /* streams, events, allocations and other small things */
     WS_RESOURCE_ADDRESS_BYTES,      /* device addresses, with memory there or without */
     WS_RESOURCE_HOST_ADDRESS_BYTES, /* the same for pinned memory, where the daemon chooses */

@@ -177,6 +177,34 @@ static const char *local_memory(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Launches of very many blocks, of which only the last does not end. Until then each launch keeps
+ * what the others have cost. */
+static const char *records(const struct target *t, unsigned copy)
+{
+    enum { STREAMS = 600, GRID = 1 << 14 };
+    Ws__StreamCreate create = WS__STREAM_CREATE__INIT;
+    Ws__Launch l = raw_launch(1, 0);
+    struct text x = {0};
+    struct raw r;
+    say(&x,
+        HEAD ".visible .entry k()\n{\n.reg .pred %%p;\n.reg .u32 %%r<2>;\nmov.u32 %%r1, "
+             "%%ctaid.x;\nsetp.eq.u32 %%p, %%r1, %u;\nL:\n@%%p bra L;\nret;\n}\n",
+        copy, GRID - 1);
+    create.non_blocking = true;
+    l.grid_x = GRID;
+    if (!attack_open(&r, t) || raw_load(&r, 1, x.p, x.n))
+        return NULL;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        create.stream = l.stream = WS_STREAM_FIRST + i;
+        raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &create);
+        raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+    }
+    raw_send(&r);
+    while (attack_goes_on(t))
+        attack_sleep_ms(5);
+    return NULL;
+}
+
 /* ---- very large images ---- */
 
 enum { GIB = 1 << 30, PIECE = 1 << 20 };
@@ -287,6 +315,9 @@ const struct attack attacks_code[] = {
     {"10", "local-memory", "endless blocks with 32 MiB of local memory each", local_memory,
      .copies = 8, .ms = 3000, .max_call_ms = 1000,
      .conf = "limits { max_block_bytes = 268435456 }\n", .with_attackers = true},
+    {"10", "records", "1,200 endless launches of 16,384 blocks each", records, .copies = 2,
+     .max_mib = 192, .max_call_ms = 1000, .conf = "limits { max_block_bytes = 268435456 }\n",
+     .with_attackers = true},
     {"+", "gibibyte", "PTX text of 1 GiB", gibibyte, .ms = 5000, .max_mib = 2560,
      .with_attackers = true},
     {"+", "decompressed", "PTX text of 1 GiB in 100 KB", decompressed, .ms = 5000, .max_mib = 2560,

@@ -7,7 +7,8 @@
  * tenant of this payer waits. Each time that memory of the payer comes back, all its waiting
  * tenants try again. So nobody waits for ever: a payer that is refused holds something, and what it
  * holds is of blocks that run, which release it when they end. If it holds nothing, the kernel
- * fails.
+ * fails. What the payer holds for records of launches (run.c) is counted apart, because it comes
+ * back only when launches end.
  *
  * A cooperative kernel takes the memory of all its blocks at once, since none of them may end
  * before all have begun.
@@ -177,7 +178,7 @@ void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_
     bury_all_spares(s, p);
     /* From now on whoever releases something sees that this tenant waits. It may have been the last
      * one before. */
-    if (!ws_payer_held(p))
+    if (!ws_payer_held_for_blocks(p))
         tenant_feed(s, t);
 }
 

@@ -163,7 +163,6 @@ void ws_soft_launch(struct ws_soft *d, struct ws_op *op)
     struct ws_run *r = ws_run_new(d, op, &fit, progress);
     if (!r) {
         ws_soft_progress_free(progress);
-        ws_soft_fail(op, WS_DEV_E_NO_MEMORY, "launch: the host has no memory to run a kernel");
         ws_soft_done(d, op);
         return;
     }

@@ -17,7 +17,7 @@
 #include "device/soft/inspect/inspect.h"
 #include "device/soft/sched/run.h"
 
-enum { UNITS_MAX = 1 << 14, UNITS_RUNS = 16, UNITS_LEAST = 64, STACK_PART = 8, LEAST_STACK = 4096 };
+enum { UNITS_MAX = 1 << 14, STACK_PART = 8, LEAST_STACK = 4096 };
 
 /* Memory of a cooperative kernel's grid barrier (cooperative groups read its address from %envreg1
  * and 2: a word with the size, a word that counts arrivals). Mapped outside the addresses that any
@@ -125,23 +125,44 @@ static void run_free(struct ws_run *r)
     free(r->grid.parts);
     free(r->grid.reuse);
     ws_inspect_launch_free(r->grid.inspect_launch);
+    ws_bill_give(&r->bill);
     free(r);
 }
 
-/* How many units a launch may have: fewer where very many launches are on the GPU at a time, since
- * each keeps its units until its end, and some have none. */
-static uint64_t units_max(const struct ws_run *r)
+/* Pays for all that the launch keeps until its end, some launches having none. The user's memory
+ * decides how many units there are for the blocks to come. Return: false: there is no memory. */
+static bool run_pay(struct ws_run *r)
 {
-    uint64_t n = atomic_load_explicit(&r->device->n_running, memory_order_relaxed);
-    return n <= UNITS_RUNS ? UNITS_MAX : WS_MAX(UNITS_MAX * UNITS_RUNS / n, (uint64_t)UNITS_LEAST);
+    const struct ws_soft *d = r->device;
+    const struct ws_launch_parts *parts = r->op->launch.parts;
+    uint64_t n_blocks = r->n_all - r->n_before, few = WS_MIN(n_blocks, (uint64_t)WS_RUN_FEW_UNITS),
+             many = WS_MIN(n_blocks, (uint64_t)UNITS_MAX), each, needed;
+    if (r->progress) {
+        r->n_owed = r->progress->n_owed;
+        ws_bill_give(&r->progress->bill); /* what is owed moves to here */
+    }
+    each = sizeof(r->units[0]) + sizeof(r->costs[0]) + (d->vclock ? WS_FLIGHT_UNIT_BYTES : 0);
+    needed = sizeof(*r) + (r->n_owed + few) * each +
+             (d->fitted.has_power ? sizeof(*r->grid.reuse) : 0) +
+             (r->coop ? r->n_blocks * sizeof(r->coop_sm[0]) : 0) +
+             (parts ? parts->n * sizeof(r->grid.parts[0]) : 0);
+    if (!ws_bill_take(&r->bill, r->payer, needed, (many - few) * each)) {
+        ws_soft_fail(r->op, WS_DEV_E_NO_MEMORY,
+                     "%s: its record takes %llu bytes of the daemon's memory until it ends, but "
+                     "this user may have %llu for launches that run (1/%d of max_block_bytes)",
+                     ws_run_name(r), (unsigned long long)needed,
+                     (unsigned long long)ws_payer_may_record(r->payer), WS_PAYER_RECORDS_PART);
+        return false;
+    }
+    many = WS_MAX(few + (r->bill.bytes - needed) / each, UINT64_C(1));
+    r->blocks_per_unit = WS_MAX((n_blocks + many - 1) / many, UINT64_C(1));
+    return true;
 }
 
 /* Room for the units that are owed and those of the blocks to come. */
 static bool units_new(struct ws_run *r)
 {
-    uint64_t n_blocks = r->n_all - r->n_before, max = units_max(r);
-    r->blocks_per_unit = WS_MAX((n_blocks + max - 1) / max, UINT64_C(1));
-    r->n_owed = r->progress ? r->progress->n_owed : 0;
+    uint64_t n_blocks = r->n_all - r->n_before;
     uint64_t n = r->n_owed + (n_blocks + r->blocks_per_unit - 1) / r->blocks_per_unit;
     if (n <= WS_RUN_FEW_UNITS && !r->device->vclock) { /* a flight keeps them */
         r->units = r->few_units;
@@ -152,8 +173,10 @@ static bool units_new(struct ws_run *r)
     }
     if (!r->units || !r->costs)
         return false;
-    if (r->n_owed)
+    if (r->n_owed) {
         memcpy(r->units, r->progress->owed, r->n_owed * sizeof(r->units[0]));
+        ws_soft_progress_pay(r->progress);
+    }
     return true;
 }
 
@@ -233,6 +256,17 @@ static void fit_stack(struct ws_run *r)
     }
 }
 
+static struct ws_run *run_refuse(struct ws_run *r, struct ws_op *op)
+{
+    if (!op->error)
+        ws_soft_fail(op, WS_DEV_E_NO_MEMORY, "launch: the host has no memory to run a kernel");
+    if (r) {
+        r->progress = NULL; /* the caller's */
+        run_free(r);
+    }
+    return NULL;
+}
+
 /* Takes @progress, if it succeeds. */
 struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
                           struct ws_soft_progress *progress)
@@ -240,7 +274,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     struct ws_dinstance *inst = op->launch.instance;
     struct ws_run *r = ws_alloc(sizeof(*r));
     if (!r)
-        return NULL;
+        return run_refuse(NULL, op);
     r->progress = progress;
     r->device = d;
     r->op = op;
@@ -253,21 +287,20 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->n_all = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
     r->n_blocks = r->n_all;
     r->n_before = r->n_dealt = progress ? progress->n_executed : 0;
+    r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
+    if (!run_pay(r))
+        return run_refuse(r, op);
     bool ok = units_new(r);
     if (d->fitted.has_power) {
         struct ws_reuse_cache cache = cache_of(r);
         r->grid.reuse = ws_reuse_new(&cache, r->n_blocks);
         ok &= r->grid.reuse != NULL;
     }
-    r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
     if (r->coop)
         r->coop_sm = ws_alloc_array(r->n_blocks, sizeof(r->coop_sm[0]));
     ok &= !d->inspect || !ws_inspect_launch_new(&r->grid.inspect_launch, d->inspect, r->n_all);
-    if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts)) {
-        r->progress = NULL;
-        run_free(r);
-        return NULL;
-    }
+    if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts))
+        return run_refuse(r, op);
     struct ws_grid *g = &r->grid;
     g->code = inst->module->code;
     g->kernel = op->launch.kernel;
@@ -328,14 +361,8 @@ static void run_price(struct ws_run *r, uint32_t n_units)
     op->energy_uj = timed.energy_uj;
     op->alone_uj = timed.alone_uj;
     if (!op->error && r->n_dealt < r->n_all) {
-        struct ws_unit *units = r->units != r->few_units ? r->units : NULL;
         ws_soft_progress_set(r->progress, r->n_dealt, r->units, n_units, NULL);
-        if (!units) { /* not allocated; nothing is owed */
-            r->progress->owed = NULL;
-        } else {
-            r->units = r->few_units;
-            free(r->costs);
-        }
+        r->progress->owed = NULL; /* nothing is: the units stay here */
         op->launch.progress = &r->progress->base;
         op->preempted = true;
         r->progress = NULL;
@@ -353,12 +380,14 @@ static void run_fly(struct ws_run *r, uint32_t n_units)
         .blocks_per_sm = r->fit.blocks_per_sm,
         .units = r->units,
         .costs = r->costs,
+        .bill = r->bill,
         .n_units = n_units,
         .n_executed = r->n_dealt,
         .n_blocks = r->n_all,
         .progress = r->progress,
     };
     r->units = r->few_units;
+    r->bill = (struct ws_bill){0};
     r->progress = NULL;
     run_free(r);
     ws_flight_kernel(op, &x);

@@ -42,23 +42,26 @@ struct ws_run {
     /* Of a launch that is resumed, or to be filled when it is preempted; else NULL. */
     struct ws_soft_progress *progress;
     uint16_t *coop_sm;      /* [n_blocks], once a cooperative kernel is placed */
-    struct ws_payer *payer; /* of the space: who pays for the blocks' memory */
+    struct ws_payer *payer; /* of the space: who pays for the blocks' memory, and for records */
+    struct ws_bill bill;    /* for this structure and what it refers to */
     uint64_t state_bytes;   /* of a block */
     uint64_t coop_bytes;   /* that a cooperative kernel has taken, less what its ended blocks had */
     bool starved;          /* waits for memory for a block, or for all */
     struct ws_list spares; /* blocks that have ended, whose states others may use */
     uint32_t n_spare;
     uint64_t n_all, n_before; /* blocks of the grid; executed before it was preempted */
-    uint64_t blocks_per_unit; /* neighbours priced as one, for grids of many blocks */
-    uint32_t n_owed;          /* the first units: executed before, but not paid with time */
-    struct ws_unit *units;    /* [n_owed + n_units] */
-    struct ws_cost *costs;    /* as many */
+    /* Neighbours priced as one, for grids of many blocks, and where its user has little memory for
+     * records. */
+    uint64_t blocks_per_unit;
+    uint32_t n_owed;       /* the first units: executed before, but not paid with time */
+    struct ws_unit *units; /* [n_owed + n_units] */
+    struct ws_cost *costs; /* as many */
     struct ws_unit few_units[WS_RUN_FEW_UNITS];
     struct ws_cost few_costs[WS_RUN_FEW_UNITS];
 };
 
 /* ---- run.c ---- */
-/* A kernel that is to run; takes @progress if it succeeds. NULL: no memory. */
+/* A kernel that is to run; takes @progress if it succeeds. NULL: no memory; @op says which. */
 struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_fit *fit,
                           struct ws_soft_progress *progress);
 /* Maps the memory of a cooperative kernel's grid barrier. Return: 0 or an error of the device's

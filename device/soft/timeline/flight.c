@@ -95,6 +95,7 @@ static void flight_free(struct ws_flight *f)
 {
     free(f->x.units);
     free(f->x.costs);
+    ws_bill_give(&f->x.bill);
     ws_soft_progress_free(f->x.progress);
     free(f->merged);
     free(f->left);
@@ -131,10 +132,12 @@ static void settle_progress(struct ws_flight *f)
     if (op->error || !left)
         return;
     ws_soft_progress_set(f->x.progress, f->x.n_executed, f->x.units, f->x.n_units, f->left);
+    f->x.progress->bill = f->x.bill;
     f->x.progress->stalled_host_ns = f->stall.stalled_host_ns;
     op->preempted = true;
     op->launch.progress = &f->x.progress->base;
     f->x.units = NULL;
+    f->x.bill = (struct ws_bill){0};
     f->x.progress = NULL;
 }
 

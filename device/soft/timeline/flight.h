@@ -20,12 +20,15 @@ WS_MUST_CHECK bool ws_flight_begin(struct ws_soft *d, struct ws_op *op);
 /* It came to nothing: op->priv is NULL again. */
 void ws_flight_drop(struct ws_op *op);
 
+/* What a flight keeps of a unit beside it and its cost. */
+enum { WS_FLIGHT_UNIT_BYTES = sizeof(double) + sizeof(uint32_t) };
 /* What a kernel that was executed is to be priced by. */
 struct ws_executed_kernel {
     struct ws_need need;
     uint32_t blocks_per_sm;
-    struct ws_unit *units; /* the flight takes it, and costs and progress: allocated */
+    struct ws_unit *units; /* the flight takes it, and costs, bill and progress: allocated */
     struct ws_cost *costs;
+    struct ws_bill bill; /* for units and costs, and WS_FLIGHT_UNIT_BYTES of each unit */
     uint32_t n_units;
     uint64_t n_executed, n_blocks; /* of the whole grid, so far */
     /* NULL, or one that fits; not NULL if n_executed < n_blocks. */

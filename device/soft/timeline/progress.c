@@ -45,9 +45,17 @@ struct ws_soft_progress *ws_soft_progress_new(const struct ws_op *op)
 struct ws_soft_progress *ws_soft_progress_free(struct ws_soft_progress *p)
 {
     if (p)
-        free(p->owed);
+        ws_soft_progress_pay(p);
     free(p);
     return NULL;
+}
+
+void ws_soft_progress_pay(struct ws_soft_progress *p)
+{
+    free(p->owed);
+    p->owed = NULL;
+    p->n_owed = 0;
+    ws_bill_give(&p->bill);
 }
 
 bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op *op)
@@ -104,7 +112,7 @@ void ws_soft_progress_set(struct ws_soft_progress *p, uint64_t n_executed, struc
         }
         n++;
     }
-    free(p->owed);
+    ws_soft_progress_pay(p);
     p->owed = units;
     p->n_owed = n;
     p->n_executed = n_executed;

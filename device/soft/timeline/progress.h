@@ -9,6 +9,7 @@
 #ifndef WS_DEVICE_SOFT_TIMELINE_PROGRESS_H
 #define WS_DEVICE_SOFT_TIMELINE_PROGRESS_H
 
+#include "device/payer.h"
 #include "device/progress.h"
 #include "device/soft/timeline/timing.h"
 
@@ -25,6 +26,7 @@ struct ws_soft_progress {
     uint64_t n_blocks, n_executed;
     struct ws_unit *owed;
     uint32_t n_owed;
+    struct ws_bill bill;      /* for what is owed */
     double paid, unpaid;      /* work, weighted, of what was executed */
     uint64_t stalled_host_ns; /* for so long it has made the clock stand (vclock.h) */
 };
@@ -42,6 +44,8 @@ bool ws_soft_progress_fits(const struct ws_soft_progress *p, const struct ws_op 
 /* Takes over @units (allocated), of which @left[i] (0…1; NULL: nothing) was not paid. */
 void ws_soft_progress_set(struct ws_soft_progress *p, uint64_t n_executed, struct ws_unit *units,
                           uint32_t n_units, const double *left);
+/* Nothing is owed any more. */
+void ws_soft_progress_pay(struct ws_soft_progress *p);
 
 /* Prices units on a device. Return: bytes of all. */
 double ws_units_cost(const struct ws_gpu_spec *spec, uint32_t block_warps,

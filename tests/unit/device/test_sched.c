@@ -786,7 +786,7 @@ static void test_cooperative_memory(void **state)
     struct double_params p = {.kind = DOUBLE_BARRIER, .n_insns = 1000, .flag = &f->flag[0]};
     launch(f, 0, 16,
            (struct double_params){.kind = DOUBLE_WAIT, .n_insns = 1, .flag = &f->flag[1]});
-    while (!ws_payer_held(payer_of(f)))
+    while (!ws_payer_held_for_blocks(payer_of(f)))
         sched_yield();
     struct ws_op *op = op_launch(f, 1, 4, p);
     op->launch.flags = WS_LAUNCH_COOPERATIVE;
@@ -816,6 +816,42 @@ static void test_urged_kernels_do_not_wait_for_memory(void **state)
     assert_int_equal(op->error, WS_DEV_E_NO_MEMORY);
     ws_device_cancel(f->device, f->space[0]);
     wait_done(f, 2);
+}
+
+static uint64_t held_for_records(struct fixture *f)
+{
+    return ws_payer_held(payer_of(f)) - ws_payer_held_for_blocks(payer_of(f));
+}
+
+/* Very many launches that do not end share a quarter of what their user may have for blocks. What
+ * they leave to another launch is enough if it has few records; if it is not, that one fails. */
+static void test_records_are_paid_for(void **state)
+{
+    enum { FLOOR = WS_PAYER_FLOOR / WS_PAYER_RECORDS_PART, LITTLE = 8 << 10, MANY = 30 };
+    struct fixture *f = *state;
+    struct ws_bill rest, other;
+    double_block_bytes = 1;
+    ws_payers_set_pool(1);
+    for (int i = 0; i < MANY; i++) {
+        launch(f, 0, 100000, (struct double_params){.kind = DOUBLE_ENDLESS});
+        assert_in_range(held_for_records(f), 1, FLOOR);
+    }
+    struct ws_payer *p = ws_payer_new();
+    assert_true(ws_bill_take(&other, p, FLOOR, 0));
+    ws_bill_give(&other);
+    ws_payer_unref(p);
+    assert_true(ws_bill_take(&rest, payer_of(f), FLOOR - held_for_records(f) - LITTLE, 0));
+    struct ws_op *op =
+        launch(f, 1, 200, (struct double_params){.kind = DOUBLE_WORK, .ran = f->ran});
+    wait_done(f, 1);
+    assert_int_equal(op->error, 0);
+    all_ran_once(f, 200);
+    ws_bill_give(&rest);
+    assert_true(ws_bill_take(&rest, payer_of(f), FLOOR - held_for_records(f), 0));
+    op = launch(f, 1, 200, (struct double_params){.kind = DOUBLE_WORK, .ran = f->ran});
+    ws_bill_give(&rest);
+    assert_int_equal(op->error, WS_DEV_E_NO_MEMORY);
+    assert_non_null(strstr(op->text, "max_block_bytes"));
 }
 
 static void test_random_kernels_of_a_poor_user(void **state)
@@ -961,6 +997,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_cooperative_memory, setup_memory, teardown_memory),
         cmocka_unit_test_setup_teardown(test_urged_kernels_do_not_wait_for_memory, setup_memory,
                                         teardown_memory),
+        cmocka_unit_test_setup_teardown(test_records_are_paid_for, setup_memory, teardown_memory),
         cmocka_unit_test_setup_teardown(test_random_kernels_of_a_poor_user, setup_memory,
                                         teardown_memory),
         cmocka_unit_test_setup_teardown(test_out_of_memory_ends_operations_only, setup_copy,
