@@ -686,13 +686,13 @@ static void test_wrong_specs_are_refused(void **state)
 
 /* ---- memory of blocks ---- */
 
-enum { BLOCK_BYTES = 8 << 20 };
+enum { BLOCK_BYTES = 8 << 20, BLOCKS = 4 };
 
 static int setup_memory(void **state)
 {
     double_block_bytes = BLOCK_BYTES;
     double_n_states_max = 0;
-    ws_payers_set_pool(8 * BLOCK_BYTES); /* 4 blocks for one user */
+    ws_payers_set_pool(2 * BLOCKS * BLOCK_BYTES); /* a user alone may have half of it */
     if (setup(state))
         return -1;
     struct fixture *f = *state;
@@ -716,6 +716,16 @@ static struct ws_payer *payer_of(struct fixture *f)
     return ws_space_payer(f->space[0]);
 }
 
+/* Until @count says that something was taken or refused. If nothing is charged, more blocks than
+ * have memory begin, and the test fails at once instead of waiting for ever. */
+static void wait_charged(struct fixture *f, uint64_t (*count)(const struct ws_payer *))
+{
+    while (!count(payer_of(f))) {
+        assert_true(double_n_states <= BLOCKS);
+        sched_yield();
+    }
+}
+
 /* All blocks could be resident, but no more than four may have memory at a time. */
 static void test_blocks_wait_for_memory_of_their_user(void **state)
 {
@@ -724,15 +734,14 @@ static void test_blocks_wait_for_memory_of_their_user(void **state)
         launch(f, i % 2, 200,
                (struct double_params){
                    .kind = DOUBLE_WAIT, .n_insns = 1000, .flag = &f->flag[0], .ran = f->ran});
-    while (!ws_payer_n_refused(payer_of(f)))
-        sched_yield();
+    wait_charged(f, ws_payer_n_refused);
     f->flag[0] = 1;
     wait_done(f, 6);
     for (int i = 0; i < 6; i++)
         assert_int_equal(f->op[i].error, 0);
     for (int i = 0; i < 200; i++)
         assert_int_equal(f->ran[i], 6);
-    assert_int_equal(double_n_states_max, 4);
+    assert_int_equal(double_n_states_max, BLOCKS);
 }
 
 /* A client's endless blocks hold all memory of their user. What another user asks for is granted,
@@ -741,8 +750,7 @@ static void test_starved_launches_can_be_cancelled(void **state)
 {
     struct fixture *f = *state;
     launch(f, 0, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
-    while (!ws_payer_n_refused(payer_of(f)))
-        sched_yield();
+    wait_charged(f, ws_payer_n_refused);
     launch(f, 1, 16, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000, .ran = f->ran});
     struct ws_payer *other = ws_payer_new();
     assert_int_equal(ws_payer_take(other, BLOCK_BYTES), 0);
@@ -786,8 +794,7 @@ static void test_cooperative_memory(void **state)
     struct double_params p = {.kind = DOUBLE_BARRIER, .n_insns = 1000, .flag = &f->flag[0]};
     launch(f, 0, 16,
            (struct double_params){.kind = DOUBLE_WAIT, .n_insns = 1, .flag = &f->flag[1]});
-    while (!ws_payer_held_for_blocks(payer_of(f)))
-        sched_yield();
+    wait_charged(f, ws_payer_held_for_blocks);
     struct ws_op *op = op_launch(f, 1, 4, p);
     op->launch.flags = WS_LAUNCH_COOPERATIVE;
     ws_device_submit(f->device, op);
@@ -806,8 +813,7 @@ static void test_urged_kernels_do_not_wait_for_memory(void **state)
 {
     struct fixture *f = *state;
     launch(f, 0, 16, (struct double_params){.kind = DOUBLE_ENDLESS});
-    while (!ws_payer_n_refused(payer_of(f)))
-        sched_yield();
+    wait_charged(f, ws_payer_n_refused);
     struct ws_op *op =
         launch(f, 1, 16, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 5000});
     while (ws_device_urge(f->device, op, WS_NS_PER_MS) == WS_DEVICE_EXECUTED)
@@ -879,7 +885,7 @@ static void test_random_kernels_of_a_poor_user(void **state)
     for (int i = 0; i < N_OPS; i++)
         f->op[i].launch.progress = ws_progress_free(f->op[i].launch.progress);
     assert_true(n_preempted > 0);
-    assert_true(double_n_states_max <= 4);
+    assert_true(double_n_states_max <= BLOCKS);
 }
 
 static void test_out_of_memory_ends_operations_only(void **state)
