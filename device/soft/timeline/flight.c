@@ -240,10 +240,10 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
                                      .dynamic_mw_per_sm = dynamic_mw_per_sm};
-    f->load.own_mw =
-        f->followed
-            ? ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n)
-            : (int32_t)ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns, f->load.sms.n);
+    f->load.own_mw = f->followed
+                         ? ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n)
+                         : (int32_t)ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns,
+                                               f->load.sms.n, &f->load.issue);
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);

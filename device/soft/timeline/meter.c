@@ -3,10 +3,11 @@
  *
  * What an operation uses is known before it starts. So when a moment comes, its power is known; it
  * is integrated and shared out, and does not change afterwards. While kernels run it is Eq. 2
- * (power.h) and what each adds of its own, which it pays alone; while copies run alone it is static
- * power. Static power is shared equally by all owners of what runs, what idle SMs take by all that
- * run kernels, and what an SM at work takes more than an idle one by the operations on it. That is
- * the Shapley value. While nothing runs it is static power that no operation is charged for (idle).
+ * (power.h), what each adds of its own, which it pays alone, and the SMs that issue (crowd.h);
+ * while copies run alone it is static power. Static power is shared equally by all owners of what
+ * runs, what idle SMs take by all that run kernels, and what an SM at work takes more than an idle
+ * one by the operations on it. That is the Shapley value. While nothing runs it is static power
+ * that no operation is charged for (idle).
  *
  * What an operation adds of its own is negative if its kernel was measured to draw less than Eq. 2
  * says (follow.h). Where several such operations run, the GPU draws no less than any of them draws
@@ -22,6 +23,7 @@
  * falls, and nothing before it changes. */
 #include "device/soft/timeline/meter.h"
 
+#include <math.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -42,6 +44,7 @@ struct ws_meter {
     __int128 rounded_pj; /* what the next operations are to pay; negative: are to be spared */
     bool reads;          /* only what `readings` shows may be known outside */
     struct ws_readings readings;
+    struct ws_crowd crowd; /* scratch: of the moment looked at last */
 };
 
 /* What runs at a moment. */
@@ -50,7 +53,7 @@ struct moment {
     uint32_t n_loads;
     uint64_t next_ns;    /* when it changes */
     uint64_t mw, eq2_mw; /* eq2_mw: of it, what Eq. 2 says */
-    uint64_t lift_mw;    /* of it, what it is above the sum of Eq. 2 and the loads' own */
+    uint64_t lift_mw;    /* of it, what it is above the sum of all its parts */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
@@ -83,13 +86,14 @@ static bool runs(const struct ws_meter_load *l, uint64_t at_ns)
     return l->start_ns <= at_ns && l->end_ns > at_ns;
 }
 
-static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
+static void look(struct ws_meter *m, uint64_t at_ns, struct moment *ret)
 {
     struct ws_gpu_spec spec = {.n_sms = m->spec.n_sms,
                                .static_mw = m->spec.static_mw,
                                .idle_mw_per_sm = m->spec.idle_mw_per_sm};
     int64_t own_mw = 0, least_mw = 0; /* least_mw: what one load draws alone */
     *ret = (struct moment){.next_ns = UINT64_MAX};
+    ws_crowd_init(&m->crowd, m->spec.n_sms);
     ws_list_for_each (it, &m->loads) {
         const struct ws_meter_load *l = ws_list_entry(it, struct ws_meter_load, link);
         if (l->start_ns > at_ns)
@@ -100,6 +104,7 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
         ret->n_loads++;
         own_mw += l->own_mw;
         ws_sm_set_join(&ret->sms, &l->sms);
+        ws_crowd_join(&m->crowd, l->sms.bits, &l->issue);
         if (l->sms.n) /* clocks were changed while something ran: the higher power counts */
             spec.dynamic_mw_per_sm = WS_MAX(spec.dynamic_mw_per_sm, l->dynamic_mw_per_sm);
         if (l->own_mw < 0)
@@ -108,6 +113,7 @@ static void look(const struct ws_meter *m, uint64_t at_ns, struct moment *ret)
     if (!ret->n_loads && !m->on)
         return;
     ret->eq2_mw = ws_power_mw(&spec, ret->sms.n);
+    own_mw += llround(ws_crowd_mw(&m->crowd));
     ret->mw = (uint64_t)WS_MAX((int64_t)ret->eq2_mw + own_mw, least_mw);
     ret->lift_mw = (uint64_t)((int64_t)ret->mw - (int64_t)ret->eq2_mw - own_mw);
 }
@@ -182,8 +188,10 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
                 share +=
                     (pj - awake - idle) * sm_parts(m, &c, l) / (SM_UNIT * WS_MAX(w->sms.n, 1u));
         }
-        __int128 paid =
-            (__int128)share + (__int128)l->own_mw * ns + (__int128)w->lift_mw * ns / w->n_loads;
+        __int128 issue =
+            (__int128)llround(ws_crowd_share_mw(&m->crowd, l->sms.bits, &l->issue) * (double)ns);
+        __int128 paid = (__int128)share + (__int128)l->own_mw * ns + issue +
+                        (__int128)w->lift_mw * ns / w->n_loads;
         l->pj += paid;
         rest -= paid;
     }
@@ -229,7 +237,8 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     uint64_t until = WS_MIN(l->end_ns, m->swept_ns);
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
-        __int128 own_pj = (__int128)l->own_mw * (until - l->start_ns);
+        int64_t own_mw = l->own_mw + llround(ws_issue_mw(&l->issue, l->sms.n));
+        __int128 own_pj = (__int128)own_mw * (until - l->start_ns);
         l->pj = WS_MAX((__int128)l->dynamic_mw_per_sm * sm_ns + own_pj, (__int128)0);
         l->shared = true; /* the static power of that time is others', or idle */
         m->energy_pj += (unsigned __int128)l->pj;

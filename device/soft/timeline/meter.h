@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "device/device.h"
+#include "device/soft/timeline/crowd.h"
 
 /* An operation's use of the device in [start_ns, end_ns). */
 struct ws_meter_load {
@@ -16,6 +17,7 @@ struct ws_meter_load {
     struct ws_sm_set sms;       /* empty for a copy */
     uint32_t dynamic_mw_per_sm; /* as the clocks were */
     int32_t own_mw;             /* that it adds whatever its SMs add, and pays alone */
+    struct ws_issue issue;      /* that it shares with others on its SMs */
     __int128 pj;                /* its share so far; may be negative, as own_mw */
     bool shared;                /* something else has run beside it */
 };

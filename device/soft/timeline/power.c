@@ -45,18 +45,32 @@ void ws_power_at(const struct ws_fitted *f, const struct ws_power_clocks *clocks
         round_mw(w[WS_EVENT_POWER_ACTIVE] * x[WS_EVENT_POWER_ACTIVE] / spec->n_sms);
 }
 
-uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms)
+/* Of a launch that issues in the share @x of its clocks; the power is that at the set clocks. */
+static void issue_of(const struct ws_draw *d, double x, double n_sms, struct ws_issue *ret)
 {
-    if (!d || !d->fitted->has_power || !ns)
+    const struct ws_power_clocks *set = &d->set;
+    double full = set->core * set->volt * set->volt * d->fitted->power.w[WS_EVENT_POWER_BUSY];
+    double factor = d->clocks.core * d->clocks.volt * d->clocks.volt;
+    double n = d->fitted->gpu.n_sms;
+    *ret = (struct ws_issue){.mw_per_sm = 1e3 * full / n,
+                             .quiet = fmin(fmax(1 - x / factor * n / n_sms, 0), 1)};
+}
+
+uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms,
+                    struct ws_issue *ret_issue)
+{
+    *ret_issue = (struct ws_issue){0};
+    if (!d || !d->fitted->has_power || !ns || !n_sms)
         return 0;
     struct ws_events e = d->events;
     double x[WS_EVENT_POWER_N], set[WS_EVENT_POWER_N], own = 0;
     e.active = n_sms / d->fitted->gpu.n_sms;
     terms(d->fitted, &d->clocks, &e, (double)ns / 1e9, x);
     terms(d->fitted, &d->set, &e, (double)ns / 1e9, set);
+    issue_of(d, x[WS_EVENT_POWER_BUSY], n_sms, ret_issue);
     for (int i = 0; i < WS_EVENT_POWER_N; i++) /* the first are the device's, at the set clocks */
         own += (x[i] - (i < WS_EVENT_POWER_BUSY ? set[i] : 0)) * d->fitted->power.w[i];
-    return round_mw(fmax(own, 0));
+    return round_mw(fmax(own - ws_issue_mw(ret_issue, n_sms) / 1e3, 0));
 }
 
 void ws_draw_limit(struct ws_draw *d)

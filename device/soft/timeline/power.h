@@ -7,14 +7,16 @@
  *   - what each launch adds of its own, evenly over its time, for what its kernel does.
  *
  * Where the catalog has the fitted numbers, all three are those of models/event_power.h: the first
- * is its static power and clocks, the second the SMs that have a warp, the third the SMs that issue
- * and the events. So launches that share an SM draw the second part once, and each its own third.
+ * is its static power and clocks, the second the SMs that have a warp, the third the events. So
+ * launches that share an SM draw the second part once, and each its own third. The SMs that issue
+ * are a fourth part, of which launches that share an SM draw less than their sum (crowd.h).
  * Other GPUs draw what the catalog's three keys say, and the third part is nothing. */
 #ifndef WS_DEVICE_SOFT_TIMELINE_POWER_H
 #define WS_DEVICE_SOFT_TIMELINE_POWER_H
 
 #include "device/device.h"
 #include "device/fitted.h"
+#include "device/soft/timeline/crowd.h"
 
 /* P = P_s while no SM is active, else P_s + sum over active SMs of p_dyn + sum over idle SMs of
  * p_idle. */
@@ -45,7 +47,8 @@ struct ws_draw {
  * itself, on all SMs (models/event_limit.h). Two launches beside each other may draw more. */
 void ws_draw_limit(struct ws_draw *d);
 /* What the launch adds of its own if it takes @ns on @n_sms SMs; 0 where nothing was fitted, and of
- * NULL. */
-uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms);
+ * NULL. @ret_issue: what it issues on each, which is not in the sum. */
+uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms,
+                    struct ws_issue *ret_issue);
 
 #endif

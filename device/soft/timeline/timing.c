@@ -29,7 +29,7 @@
  * already ended, so its client gets a credit: its next operation is charged less. Each client has
  * an account with its due (its shares so far) and what it was charged. The due of all accounts is
  * exactly the GPU's energy. The difference is the credit. What a launch adds of its own (power.h)
- * is charged to its client alone.
+ * is charged to its client alone; what SMs that issue take is shared as crowd.h says.
  *
  * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock
  * only. */
@@ -70,6 +70,7 @@ struct timing_span {
     float issue_part, memory_part;
     uint32_t blocks; /* held on each SM */
     uint32_t own_mw; /* that it adds whatever its SMs add */
+    struct ws_issue issue;
     struct ws_need need;
     /* of reservations */
     uint64_t seq;     /* 0: entered for good */
@@ -125,6 +126,8 @@ struct ws_timing {
     struct held held[MAX_SMS];
     uint64_t edges[2 * N_SPANS + 2];
     const struct timing_span **near, *beside[N_SPANS]; /* near: [cap] */
+    struct ws_crowd crowd;
+    double issue_mw[N_SPANS]; /* of each beside: its share before one more came */
 };
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
@@ -273,6 +276,32 @@ static uint64_t weight(const struct timing_span *s, bool copies_only)
     return copies_only ? 1 : s->n_sms;
 }
 
+/* The same for the SMs that issue, with the @n beside. Return: mW of all, with @s. */
+static uint64_t account_issue(struct ws_timing *t, const struct timing_span *s, uint32_t n,
+                              uint64_t ns)
+{
+    struct ws_crowd *c = &t->crowd;
+    ws_crowd_init(c, t->spec.n_sms);
+    for (uint32_t i = 0; i < n; i++)
+        ws_crowd_join(c, t->beside[i]->mask, &t->beside[i]->issue);
+    int64_t before_mw = llround(ws_crowd_mw(c));
+    for (uint32_t i = 0; i < n; i++)
+        t->issue_mw[i] = ws_crowd_share_mw(c, t->beside[i]->mask, &t->beside[i]->issue);
+    ws_crowd_join(c, s->mask, &s->issue);
+    int64_t mw = llround(ws_crowd_mw(c));
+    __int128 rest = (__int128)(mw - before_mw) * ns;
+    t->energy_pj += (unsigned __int128)rest;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct timing_span *o = t->beside[i];
+        double more_mw = ws_crowd_share_mw(c, o->mask, &o->issue) - t->issue_mw[i];
+        __int128 more = llround(more_mw * (double)ns);
+        t->accounts[o->account].due_pj += more;
+        rest -= more;
+    }
+    t->accounts[s->account].due_pj += rest;
+    return (uint64_t)mw;
+}
+
 /* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of
  * all, with @s. */
 static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32_t n_near,
@@ -313,7 +342,7 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
     t->sm_busy_ns += (n_after - n_before) * ns;
     if (n_after && !n_before)
         t->busy_ns += ns;
-    return mw_after + own_mw;
+    return mw_after + own_mw + account_issue(t, s, n, ns);
 }
 
 /* Whether one of the first @n_near of near runs while @s does. */
@@ -331,7 +360,7 @@ static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner,
 {
     *ret = (struct ws_timed){.start_ns = s->start_ns, .end_ns = s->end_ns};
     ws_timing_touch(t, s->end_ns);
-    s->own_mw = ws_draw_mw(draw, s->end_ns - s->start_ns, popcount(s->mask));
+    s->own_mw = ws_draw_mw(draw, s->end_ns - s->start_ns, popcount(s->mask), &s->issue);
     if (s->end_ns == s->start_ns)
         return;
     s->account = account_of(t, owner);

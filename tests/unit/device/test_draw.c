@@ -233,7 +233,9 @@ static void test_not_fitted(void **state)
         .fitted = &fitted, .set = {1, 1, 1}, .clocks = {1, 1, 1}, .events = fma_events()};
     struct ws_gpu_spec drawn = *spec;
     ws_power_at(&fitted, &draw.clocks, &drawn);
-    assert_int_equal(ws_draw_mw(&draw, 1000000, spec->n_sms), 0);
+    struct ws_issue issue;
+    assert_int_equal(ws_draw_mw(&draw, 1000000, spec->n_sms, &issue), 0);
+    assert_true(issue.mw_per_sm == 0);
     assert_memory_equal(&drawn, spec, sizeof(drawn));
 }
 
@@ -313,12 +315,90 @@ static void test_timing_charges_own(void **state)
     ws_timing_totals(t, &sum);
     uint64_t ns = b.end_ns - b.start_ns;
     assert_int_equal(a.end_ns - a.start_ns, ns);
-    double own = ws_draw_mw(&draw, ns, 2) * (double)ns / 1e6;
+    struct ws_issue issue;
+    double own = ws_draw_mw(&draw, ns, 2, &issue) * (double)ns / 1e6;
+    own += ws_issue_mw(&issue, 2) * (double)ns / 1e6;
     assert_true(own > 100);
     double shared = (double)ws_power_mw(&spec, 4) * (double)ns / 1e6;
     /* the first was charged as if alone; the second makes up for it */
     assert_true(fabs((double)sum.energy_uj - shared - own) < 3);
     assert_true(fabs((double)b.energy_uj - own - shared / 2) < 3);
+    ws_timing_free(t);
+}
+
+/* What @n launches like fma(), beside each other on all SMs for @ns, draw in W: each kind of event
+ * counts @n times, and so do the warp instructions of a clock, of whose sum the share of clocks
+ * with an instruction follows: f V^2 a (1 - exp(-2 i / a)), here with f = V = a = 1. */
+static double beside_w(const struct draw_test *f, int n, uint64_t ns)
+{
+    const double *w = f->fitted.power.w;
+    struct ws_events e = fma_events();
+    double s = (double)ns / 1e9;
+    double clocks = s * f->fitted.gpu.reference.core_mhz * 1e6 * f->spec.n_sms;
+    double events = e.warp_instructions * w[WS_EVENT_POWER_ISSUE] +
+                    e.fp32_ops * w[WS_EVENT_POWER_FP32] + e.int_ops * w[WS_EVENT_POWER_INT];
+    return w[WS_EVENT_POWER_STATIC] + w[WS_EVENT_POWER_MEMORY_CLOCK] + w[WS_EVENT_POWER_CLOCK] +
+           w[WS_EVENT_POWER_ACTIVE] +
+           w[WS_EVENT_POWER_BUSY] * (1 - exp(-2 * n * e.warp_instructions / clocks)) +
+           n * events * 1e-9 / s;
+}
+
+enum { MIX = 3, MIX_NS = 120000 };
+
+/* Launches beside each other draw what the model says for the sum of what they do, whether the
+ * clock runs or not; like launches pay like shares. */
+static void test_mixes_issue_together(void **state)
+{
+    struct draw_test *f = *state;
+    struct ws_draw draw = {
+        .fitted = &f->fitted, .set = {1, 1, 1}, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_gpu_spec spec = f->spec;
+    struct ws_meter_load loads[MIX];
+    struct ws_meter *m;
+    struct ws_meter_totals sum;
+    uint64_t alone, paid = 0;
+    ws_power_at(&f->fitted, &draw.clocks, &spec);
+    assert_int_equal(ws_meter_new(&m, &spec, &(struct ws_device_options){0}, 0), 0);
+    for (int i = 0; i < MIX; i++) {
+        loads[i] = (struct ws_meter_load){
+            .owner = i + 1, .end_ns = MIX_NS, .dynamic_mw_per_sm = spec.dynamic_mw_per_sm};
+        for (uint32_t sm = 0; sm < spec.n_sms; sm++)
+            ws_sm_set_add(&loads[i].sms, sm);
+        loads[i].own_mw = (int32_t)ws_draw_mw(&draw, MIX_NS, spec.n_sms, &loads[i].issue);
+        ws_meter_begin(m, 0, &loads[i]);
+        ws_meter_totals(m, 0, &sum);
+        assert_true(fabs(sum.power_mw / 1e3 / beside_w(f, i + 1, MIX_NS) - 1) < 1e-3);
+    }
+    for (int i = 0; i < MIX; i++) {
+        uint64_t uj = ws_meter_end(m, &loads[i], &alone);
+        assert_true(fabs((double)uj * MIX / 1e6 / (beside_w(f, MIX, MIX_NS) * MIX_NS / 1e9) - 1) <
+                    1e-3);
+        paid += uj;
+    }
+    ws_meter_totals(m, MIX_NS, &sum);
+    assert_int_equal(sum.energy_uj, paid);
+    ws_meter_free(m);
+
+    struct ws_timing *t;
+    struct ws_timing_totals totals;
+    struct ws_timed timed;
+    struct ws_cost cost[WS_SM_MAX];
+    for (int i = 0; i < WS_SM_MAX; i++)
+        cost[i] = (struct ws_cost){.latency_ns = MIX_NS, .issue_ns = 1};
+    assert_int_equal(ws_timing_new(&t, &spec), 0);
+    struct ws_timing_kernel k = {.need = {.warps = 1},
+                                 .blocks_per_sm = 1,
+                                 .n_blocks = spec.n_sms,
+                                 .blocks = cost,
+                                 .dram_share = 1,
+                                 .draw = &draw};
+    for (int i = 0; i < MIX; i++) {
+        k.owner = (uint64_t)i + 1;
+        ws_timing_kernel(t, &k, &timed);
+        ws_timing_totals(t, &totals);
+        double joules = beside_w(f, i + 1, MIX_NS) * MIX_NS / 1e9;
+        assert_true(fabs((double)totals.energy_uj / 1e6 / joules - 1) < 1e-3);
+    }
     ws_timing_free(t);
 }
 
@@ -356,9 +436,9 @@ static void test_meter_charges_own(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(power_is_the_models), T(time_is_the_models),
-                                       T(idle_and_clocks),     T(limit_lowers_the_clock),
-                                       T(not_fitted),          T(timing_charges_own),
-                                       T(meter_charges_own)};
+    const struct CMUnitTest tests[] = {T(power_is_the_models),  T(time_is_the_models),
+                                       T(idle_and_clocks),      T(limit_lowers_the_clock),
+                                       T(not_fitted),           T(timing_charges_own),
+                                       T(mixes_issue_together), T(meter_charges_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

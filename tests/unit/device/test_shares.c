@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What clients are charged in mixes of two to six, against the Shapley value of the energy: what
  * each adds to what the others take, averaged over all orders in which they may have come. Here it
- * is computed from its definition, over all sets of clients. And what launches count that the
- * meter hears of late. */
+ * is computed from its definition, over all sets of clients, with the SMs that issue as
+ * models/event_power.h has them. And what launches count that the meter hears of late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +22,7 @@ static const struct ws_gpu_spec gpu = {.name = "toy",
                                        .static_mw = 46000,
                                        .idle_mw_per_sm = 445,
                                        .dynamic_mw_per_sm = 1795};
+#define ISSUE_MW 828.0 /* of an SM that issues in each clock: the GTX 1080 Ti's */
 
 struct mix {
     uint32_t n_clients, n;
@@ -41,6 +42,7 @@ static void make(struct mix *x, unsigned *seed)
     for (uint32_t c = 0; c < x->n_clients; c++) {
         uint64_t at = below(seed, 1000000);
         uint32_t n_sms = 1 + below(seed, gpu.n_sms), own = below(seed, 2) * below(seed, 40000);
+        double per_clock = below(seed, 3) * (double)below(seed, 1000) / 1000;
         for (int i = 0; i < LOADS / CLIENTS; i++) {
             struct ws_meter_load *l = &x->loads[x->n++];
             uint64_t ns = 1000 + below(seed, 1000000);
@@ -50,6 +52,8 @@ static void make(struct mix *x, unsigned *seed)
                 continue;
             l->dynamic_mw_per_sm = gpu.dynamic_mw_per_sm;
             l->own_mw = own;
+            if (per_clock > 0)
+                l->issue = (struct ws_issue){ISSUE_MW, exp(-2 * per_clock)};
             uint32_t first = below(seed, gpu.n_sms - n_sms + 1);
             for (uint32_t sm = first; sm < first + n_sms; sm++)
                 ws_sm_set_add(&l->sms, sm);
@@ -63,11 +67,17 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Warp instructions in a clock of an SM. */
+static double per_clock(const struct ws_meter_load *l)
+{
+    return l->issue.mw_per_sm > 0 ? -log(l->issue.quiet) / 2 : 0;
+}
+
 /* Power at @at with the clients in @set alone; 0: nothing of them runs. */
 static double power_mw(const struct mix *x, uint64_t at, uint32_t set)
 {
     struct ws_sm_set sms = {0};
-    double own = 0;
+    double own = 0, issued[WS_SM_MAX] = {0}; /* on each SM, of all */
     bool any = false;
     for (uint32_t i = 0; i < x->n; i++) {
         const struct ws_meter_load *l = &x->loads[i];
@@ -76,7 +86,11 @@ static double power_mw(const struct mix *x, uint64_t at, uint32_t set)
         any = true;
         own += l->own_mw;
         ws_sm_set_join(&sms, &l->sms);
+        for (uint32_t sm = 0; sm < gpu.n_sms; sm++)
+            issued[sm] += ws_sm_set_has(&l->sms, sm) ? per_clock(l) : 0;
     }
+    for (uint32_t sm = 0; sm < gpu.n_sms; sm++)
+        own += ISSUE_MW * (1 - exp(-2 * issued[sm]));
     return any ? (double)ws_power_mw(&gpu, sms.n) + own : 0;
 }
 
