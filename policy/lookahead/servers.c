@@ -4,13 +4,16 @@
  * A job is compared on all pairs that are on, and on a server that would have to be switched on.
  * The place and the setting that add the least energy are taken:
  *
- *     E = P·t - pi·t + n·pi·max(0, asleep with the job - asleep without it)
+ *     E = P·t + pi·(max(0, asleep with the job - asleep without it) - t)
  *
- * P and t are its power and its time, pi is what an idle pair takes, n is the number of pairs of
- * the server, and a server falls asleep when its pairs have been idle for long enough. The second
- * term is there because a busy pair is not idle; the third is what it costs to keep a server awake
- * for this job. A server that is off costs n·(the energy of switching a pair on) more, and is awake
- * from now on. So a job goes where a server is awake anyway, and on few of them.
+ * P and t are its power and its time, pi is what an idle pair takes, and a server falls asleep when
+ * its pairs have been idle for long enough. So a job pays for the time that its pair is awake for
+ * it and idle. A server that is off costs the energy of switching a pair on more, and is awake from
+ * now on.
+ *
+ * The other pairs of a server that is kept awake, or switched on, are not charged to the job: jobs
+ * that are yet to come will use them. Charged to it, they would be paid for twice, and jobs would
+ * rather be shortened or go to another server than keep a server awake that has work anyway.
  *
  * The setting of least energy is the one to begin with. Where it would be late, or would keep its
  * server awake, the job may also be shortened to the room until its deadline, or until the server's
@@ -37,9 +40,8 @@ struct offer {
 };
 /* What is the same for all pairs of a server. */
 struct awake {
-    double until;  /* when it falls asleep; INFINITY: never */
-    double busy;   /* when its last job ends */
-    double idle_w; /* of all its pairs */
+    double until; /* when it falls asleep; INFINITY: never */
+    double busy;  /* when its last job ends */
 };
 
 static const struct ws_policy_gpu_type *type_of(const struct ws_edl *p)
@@ -59,7 +61,7 @@ static void consider(const struct ws_edl *p, const struct ws_edl_job *j, int pla
     double mu = ws_min_tree_get(&c->mu, place), rank = isinf(j->deadline) ? -mu : mu;
     double end = start_at(p, place) + point->t;
     double longer = fmax(0, ws_edl_pairs_sleep_at(c, end) - a->until);
-    double added = point->e - type_of(p)->static_w * point->t + a->idle_w * longer;
+    double added = point->e + type_of(p)->static_w * (longer - point->t);
     double rounding = less * point->e;
     if (added < best->added - rounding || (added <= best->added + rounding && rank > best->rank))
         *best = (struct offer){place, added, rank, *point};
@@ -99,8 +101,7 @@ static void try_server(const struct ws_edl *p, const struct ws_edl_job *j, int i
 {
     const struct ws_edl_pairs *c = &p->pairs;
     const struct ws_edl_server *s = &c->servers[i];
-    struct awake a = {.until = ws_min_tree_get(&c->sleep, i),
-                      .idle_w = s->n * type_of(p)->static_w};
+    struct awake a = {.until = ws_min_tree_get(&c->sleep, i)};
     for (int k = s->first; k < s->first + s->n; k++)
         a.busy = fmax(a.busy, ws_min_tree_get(&c->mu, k));
     for (int k = s->first; k < s->first + s->n; k++)
@@ -111,13 +112,11 @@ static void try_server(const struct ws_edl *p, const struct ws_edl_job *j, int i
 static double new_server(const struct ws_edl *p, const struct ws_edl_job *j)
 {
     const struct ws_edl_pairs *c = &p->pairs;
-    int i = ws_min_tree_argmin(&c->off);
-    if (i < 0)
+    if (ws_min_tree_argmin(&c->off) < 0)
         return INFINITY;
     const struct ws_policy_gpu_type *t = type_of(p);
     double awake = ws_edl_pairs_sleep_at(c, p->now + j->best.t) - p->now;
-    return j->best.e - t->static_w * j->best.t +
-           c->servers[i].n * (t->turn_on + t->static_w * awake);
+    return j->best.e + t->turn_on + t->static_w * (awake - j->best.t);
 }
 
 static int choose(const struct ws_edl *p, struct ws_edl_job *j)

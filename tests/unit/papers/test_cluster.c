@@ -138,6 +138,38 @@ static void days(void **state)
     }
 }
 
+static double energy_of_day(const char *policy, int l, const struct ws_cluster_task *tasks,
+                            size_t n)
+{
+    const struct ws_edl_cell cell = {.policy = policy, .dvfs = true, .theta = 0.9, .l = l};
+    struct ws_cluster_result r;
+    assert_int_equal(ws_edl_cell_run(&cell, false, tasks, n, &r), 0);
+    assert_int_equal(r.n_missed, 0);
+    return r.e_total;
+}
+
+/* On the days for which lpt-ff and edl are made, our own policy takes less than either. */
+static void ours_takes_least(void **state)
+{
+    static const char *const others[] = {"edl", "lpt-ff", "bin-packing"};
+    for (int k = 0; k < 4; k++) {
+        const int l = k % 2 ? 16 : 4;
+        struct ws_gen_edl g = ws_gen_edl_online;
+        struct ws_cluster_task *tasks;
+        size_t n;
+        g.base = 256;
+        g.seed = 1;
+        if (k < 2)
+            ws_gen_edl_release_u(&g);
+        assert_int_equal(ws_gen_edl(&g, &tasks, &n), 0);
+        double ours = energy_of_day("wattshare-servers", l, tasks, n);
+        for (size_t p = 0; p < WS_ARRAY_SIZE(others); p++)
+            if (energy_of_day(others[p], l, tasks, n) <= ours)
+                fail_msg("%s takes less, l = %d, %s", others[p], l, k < 2 ? "release" : "u01");
+        free(tasks);
+    }
+}
+
 /* With fewer pairs than needed tasks are dropped, counted, and the rest runs. */
 static void too_few_pairs(void **state)
 {
@@ -471,7 +503,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(options),        cmocka_unit_test(sleep_by_hand),
         cmocka_unit_test(live_snapshot),  cmocka_unit_test(bad_policy),
         cmocka_unit_test(task_lines),     cmocka_unit_test(generator),
-        cmocka_unit_test(min_tree),
+        cmocka_unit_test(min_tree),       cmocka_unit_test(ours_takes_least),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
