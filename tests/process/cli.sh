@@ -68,6 +68,16 @@ chmod +x "$tmp/nvcc/nvcc"
     run 0 '^nvcc: --ptx -arch sm_86 -I/a b kernel.cu -o kernel.cubin$' run -- nvcc --cubin -arch sm_86 '-I/a b' kernel.cu
     run 0 '^nvcc: --ptx -o c d.cu$' run -- nvcc -cubin -o c d.cu
     run 0 '^nvcc: -c -o c d.cu$' run -- nvcc -c -o c d.cu
+    # called as CuPy does to link: the object has PTX, and its fatbin is what is loaded
+    run 0 '^nvcc: -gencode=arch=compute_86,code=sm_86 -c d.cu$' run -- nvcc -gencode=arch=compute_86,code=sm_86 -c d.cu
+    run 0 '^nvcc: -gencode arch=compute_86,code=\[sm_86,compute_86\] -dc -o d.o d.cu$' run -- nvcc -gencode arch=compute_86,code=sm_86 -dc -o d.o d.cu
+    echo 'a fatbin' >"$tmp/fatbin"
+    : | as -o "$tmp/empty.o" -
+    objcopy --add-section __nv_relfatbin="$tmp/fatbin" --set-section-flags __nv_relfatbin=alloc "$tmp/empty.o" "$tmp/one.o"
+    run 0 '' run -- nvcc -arch=sm_86 --cubin --device-link "$tmp/one.o" -o "$tmp/linked.cubin"
+    cmp "$tmp/fatbin" "$tmp/linked.cubin" || fail "the stand-in for nvcc does not link one object"
+    run 1 'only one object can be linked to machine code, not 2' run -- nvcc --cubin -dlink "$tmp/one.o" "$tmp/empty.o" -o "$tmp/two.cubin"
+    run 0 '^nvcc: --device-link one.o -o two.o$' run -- nvcc --device-link one.o -o two.o
     # who looks for the toolkit beside nvcc must not find the stand-in
     unset NVCC CUDA_PATH
     run 0 "^$build/frontend/wattshare-compilers/nvcc $tmp$" run -- sh -c 'echo "$NVCC $CUDA_PATH"'
