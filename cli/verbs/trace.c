@@ -2,8 +2,9 @@
 /* wattshare trace: writes what runs on each GPU to a file that Perfetto (ui.perfetto.dev) opens.
  * The daemon keeps what its GPUs have done while somebody asks for it
  * (backend/process/tracing.c), and this file asks ten times a second. A process of the trace is
- * a GPU, and a thread of it a client's stream, in which operations never overlap. Times are
- * those of the GPUs' common clock. */
+ * a GPU, and a thread of it a client's stream, in which operations never overlap. A client that
+ * has waited for a GPU is a process, too: its slices say how long which operation waited, and an
+ * arrow leads from each to the operation on the GPU. Times are those of the GPUs' common clock. */
 #include "config.h"
 
 #include <errno.h>
@@ -22,7 +23,9 @@
 #include "cli/common/link.h"
 #include "cli/common/text.h"
 
-enum { ASK_EVERY_MS = 100, FIRST_GPU = 1 };
+enum { ASK_EVERY_MS = 100 };
+/* Numbers of processes: cli/report takes those below WS_REPORT_GPUS for GPUs, no others. */
+enum { FIRST_GPU = 1, FIRST_CLIENT = 1000 };
 
 #define FROM_NOW UINT64_MAX
 
@@ -32,6 +35,7 @@ struct track { /* a client's stream on a GPU */
         uint32_t gpu, client;
     } key;
     int number;
+    bool has_waited;
     UT_hash_handle hh;
 };
 struct counted { /* of a GPU, when its counters were written last */
@@ -41,7 +45,7 @@ struct recording {
     struct counted counted[WS_MAX_DEVICES];
     struct ws_trace t;
     struct track *tracks;
-    uint64_t after, n_spans, n_lost;
+    uint64_t after, n_spans, n_waits, n_lost;
 };
 
 static volatile sig_atomic_t stop;
@@ -56,31 +60,44 @@ static bool is_trace(const Ws__ServerMessage *m)
     return m->trace != NULL;
 }
 
-/* The track's number, named at its first use. Return: 0: no memory. */
-static int track_of(struct recording *r, const Ws__TraceSpan *p)
+/* Returns the name's length. */
+static size_t name_client(const Ws__TraceSpan *p, char *buf, size_t size)
+{
+    char task[64];
+    return (size_t)snprintf(buf, size, "%s, client %u, pid %u",
+                            ws_cli_clean(p->task, task, sizeof(task)), p->client, p->pid);
+}
+
+static const char *name_stream(const Ws__TraceSpan *p, char *buf, size_t size)
+{
+    if (p->stream <= WS_MAX_DEVICES)
+        return "default stream";
+    snprintf(buf, size, "stream %" PRIu64, p->stream);
+    return buf;
+}
+
+/* The track, named at its first use. NULL: no memory. */
+static struct track *track_of(struct recording *r, const Ws__TraceSpan *p)
 {
     struct track probe, *k;
-    char name[160], task[64];
+    char name[160], stream[40];
     memset(&probe.key, 0, sizeof(probe.key));
     probe.key.stream = p->stream;
     probe.key.gpu = p->gpu;
     probe.key.client = p->client;
     HASH_FIND(hh, r->tracks, &probe.key, sizeof(probe.key), k);
     if (k)
-        return k->number;
+        return k;
     k = ws_alloc(sizeof(*k));
     if (!k)
-        return 0;
+        return NULL;
     k->key = probe.key;
     k->number = (int)HASH_COUNT(r->tracks) + 1;
     HASH_ADD(hh, r->tracks, key, sizeof(k->key), k);
-    bool is_default = p->stream <= WS_MAX_DEVICES;
-    snprintf(name, sizeof(name),
-             is_default ? "%s, client %u, pid %u, default stream"
-                        : "%s, client %u, pid %u, stream %" PRIu64,
-             ws_cli_clean(p->task, task, sizeof(task)), p->client, p->pid, p->stream);
+    size_t n = name_client(p, name, sizeof(name));
+    snprintf(name + n, sizeof(name) - n, ", %s", name_stream(p, stream, sizeof(stream)));
     ws_trace_name(&r->t, FIRST_GPU + (int)p->gpu, k->number, NULL, name);
-    return k->number;
+    return k;
 }
 
 static void name_gpus(struct recording *r, const Ws__StatusReply *s)
@@ -93,20 +110,43 @@ static void name_gpus(struct recording *r, const Ws__StatusReply *s)
     }
 }
 
-static const char *span_name(const Ws__TraceSpan *p, char *buf, size_t size)
+static void span_name(const Ws__TraceSpan *p, char *buf, size_t size)
 {
     char bytes[24];
     if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
-        return ws_demangle(p->name, buf, size);
-    snprintf(buf, size, "%s %s", p->kind == WS__TRACE_SPAN__KIND__COPY ? "copy" : "fill",
-             ws_cli_bytes_text(p->bytes, bytes));
-    return buf;
+        ws_demangle(p->name, buf, size);
+    else
+        snprintf(buf, size, "%s %s", p->kind == WS__TRACE_SPAN__KIND__COPY ? "copy" : "fill",
+                 ws_cli_bytes_text(p->bytes, bytes));
+}
+
+/* In the client's process, the time in which an operation waited for its GPU. */
+static void write_wait(struct recording *r, struct track *k, const Ws__TraceSpan *p,
+                       const char *operation)
+{
+    int client = FIRST_CLIENT + (int)p->client;
+    double from = (double)p->ready_ns / 1e6, to = (double)p->start_ns / 1e6;
+    char name[120], stream[40], text[200];
+    if (!k->has_waited) {
+        k->has_waited = true;
+        name_client(p, name, sizeof(name));
+        ws_trace_name(&r->t, client, 0, name, NULL);
+        snprintf(text, sizeof(text), "%s waits for GPU %u", name_stream(p, stream, sizeof(stream)),
+                 p->gpu);
+        ws_trace_name(&r->t, client, k->number, NULL, text);
+    }
+    snprintf(text, sizeof(text), "%s waits", operation);
+    ws_trace_slice(&r->t, client, k->number, text, from, to, NULL);
+    ws_trace_flow(&r->t, client, k->number, "begins", from, ++r->n_waits, false);
+    ws_trace_flow(&r->t, FIRST_GPU + (int)p->gpu, k->number, "begins", to, r->n_waits, true);
 }
 
 static void write_span(struct recording *r, const Ws__TraceSpan *p)
 {
     char name[160], args[360];
-    int track = track_of(r, p);
+    struct track *track = track_of(r, p);
+    if (!track)
+        return;
     size_t n = (size_t)snprintf(args, sizeof(args), "\"client\":%u,\"energy_uj\":%" PRIu64,
                                 p->client, p->energy_uj);
     if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
@@ -129,8 +169,11 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"stopped\":true");
     if (p->error)
         snprintf(args + n, sizeof(args) - n, ",\"error\":%d", (int)p->error);
-    ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track, span_name(p, name, sizeof(name)),
-                   (double)p->start_ns / 1e6, (double)p->end_ns / 1e6, args);
+    span_name(p, name, sizeof(name));
+    ws_trace_slice(&r->t, FIRST_GPU + (int)p->gpu, track->number, name, (double)p->start_ns / 1e6,
+                   (double)p->end_ns / 1e6, args);
+    if (p->ready_ns && p->ready_ns < p->start_ns)
+        write_wait(r, track, p, name);
     r->n_spans++;
 }
 
@@ -178,8 +221,9 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
         const Ws__TraceReply *a = m->trace;
         for (size_t i = 0; i < a->n_spans; i++)
             write_span(r, a->spans[i]);
-        if (a->lost && a->n_spans)
-            ws_trace_mark(&r->t, FIRST_GPU + (int)a->spans[0]->gpu, track_of(r, a->spans[0]),
+        struct track *k = a->lost && a->n_spans ? track_of(r, a->spans[0]) : NULL;
+        if (k)
+            ws_trace_mark(&r->t, FIRST_GPU + (int)a->spans[0]->gpu, k->number,
                           "operations before this were lost", (double)a->spans[0]->start_ns / 1e6,
                           NULL);
         r->n_lost += a->lost;

@@ -27,7 +27,7 @@ wait "$p1" && wait "$p2" || { cat "$tmp"/out.? >&2; fail "a client"; }
 kill -INT "$trace_pid"
 wait "$trace_pid" || { cat "$tmp/trace.err" >&2; fail "trace did not end well"; }
 "$build/tests/process/trace_check" "$tmp/trace.json" >"$tmp/counts" || fail "the trace is no good trace"
-read -r slices kernels <"$tmp/counts"
+read -r slices kernels waits <"$tmp/counts"
 [ "$kernels" = 500 ] || fail "$kernels kernels are in the trace, 500 ran"
 # What the accounts say in all is what the slices say: every copy and fill is there too.
 want=$(status_json | sed -n 's/^ *"n_\(kernels\|copies\)": *\([0-9]*\),$/\2/p' | awk 'NR <= 4 {s += $1} END {print s}')
@@ -37,8 +37,11 @@ ok "trace: $slices operations, all of them"
 for counter in "power (W)" SMs "memory (MiB)"; do
     grep -qF "\"$counter\"" "$tmp/trace.json" || fail "the trace has no counter '$counter'"
 done
-grep -q '"waited_us":[0-9]' "$tmp/trace.json" || fail "nobody waited for the GPU in the trace"
-ok "trace: counters, and for how long operations waited"
+n=$(grep -c '"waited_us":[0-9]' "$tmp/trace.json")
+[ "$n" -gt 0 ] || fail "nobody waited for the GPU in the trace"
+[ "$waits" = "$n" ] || fail "$n operations waited, and $waits arrows lead to such"
+grep -q '"default stream waits for GPU 0"' "$tmp/trace.json" || fail "a client's waiting is not named"
+ok "trace: counters, for how long operations waited, and arrows to them"
 
 # A trace of one who does not fetch: what is lost is counted, and said.
 "$wattshare" trace --out "$tmp/lost.json" --duration 60 2>"$tmp/lost.err" &

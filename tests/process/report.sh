@@ -28,7 +28,7 @@ unset verb
 python3 - "$tmp" <<'EOF' || fail "the page is not what the trace says"
 import html.parser, json, sys
 events = json.load(open(sys.argv[1] + "/trace.json"))["traceEvents"]
-slices = [e for e in events if e["ph"] == "X"]
+slices = [e for e in events if e["ph"] == "X" and e["pid"] < 1000] # the others: clients that wait
 page = open(sys.argv[1] + "/page.html").read()
 class Page(html.parser.HTMLParser):
     tables, row, text, links, at = [], None, "", [], []
