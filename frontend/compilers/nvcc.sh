@@ -4,8 +4,9 @@
 # PyCUDA does. Where it is asked for machine code (--cubin), the real nvcc is asked for PTX instead,
 # under the name that the machine code would have had: a module is loaded from it just the same.
 # Where it is asked to link one object to machine code (--device-link, as CuPy does for cooperative
-# kernels), the answer is the object's fatbin; the daemon links its PTX when the module is loaded. So
-# objects that can be linked are made with PTX beside the machine code. Several can't be linked so.
+# kernels), the answer is the object's fatbin; the daemon links its PTX when the module is loaded.
+# So objects that can be linked are made with PTX beside the machine code. Several can't be linked
+# so.
 # Everything else is left to the real nvcc, the next one in PATH.
 here=$(cd "$(dirname "$0")" && pwd)
 real=
