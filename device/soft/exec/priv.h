@@ -83,7 +83,7 @@ enum ws_stop {
 
 enum {
     WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */,
-    WS_N_MAPS = 8
+    WS_N_MAPS = 32
 };
 struct ws_barrier {
     uint32_t arrived;   /* threads */
