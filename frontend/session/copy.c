@@ -190,10 +190,11 @@ static ws_err copy_on_host(uint64_t stream, const struct ws_copy_side *dst,
 
 /* A copy to the device may return while the data is on its way (CUDA Driver API, "API
  * synchronization behavior"). Streams in order with @stream come after it all the same; programs
- * that use others count on the speed of a wire, which a queue hasn't. */
+ * that use others count on the speed of a wire, which a queue hasn't. Before its first launch a
+ * program may still create such streams. */
 static bool outrun(uint64_t stream)
 {
-    return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking();
+    return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking() || !ws_session_has_launched();
 }
 
 static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,

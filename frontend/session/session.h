@@ -239,6 +239,8 @@ struct ws_launch {
 /* Checks grid, block and shared size against the device (INVALID_CONFIGURATION) and the kernel
  * (INVALID_VALUE) at once, as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
+/* Whether the program has ever launched a kernel. */
+bool ws_session_has_launched(void);
 /* Only the checks; the stream is not looked at. */
 ws_err ws_session_launch_check(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,

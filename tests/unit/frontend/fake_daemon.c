@@ -181,6 +181,7 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
         memcpy(d->have_sha256, c->module_image->sha256.data, WS_SHA256_BYTES);
         break;
     case WS__COMMAND__C_SYNC:
+        d->n_syncs++;
         r.error = atomic_exchange(&d->fail_next, 0);
         break;
     case WS__COMMAND__C_QUERY:

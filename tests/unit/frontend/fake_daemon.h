@@ -29,7 +29,7 @@ struct fake_daemon {
     _Atomic bool drop; /* sends "dropped" with the next message */
     _Atomic int
         fail_next; /* Ws__Error of the next Sync; also told by a Notice with the next launch */
-    _Atomic uint64_t n_messages, n_commands, n_launches, n_images, n_goodbyes, bad_seq;
+    _Atomic uint64_t n_messages, n_commands, n_launches, n_syncs, n_images, n_goodbyes, bad_seq;
     uint8_t last_params[256];
     uint32_t last_params_bytes;
     /* its own */

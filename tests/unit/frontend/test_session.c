@@ -354,6 +354,51 @@ static void test_launches(void **state)
     run_case(launches, (struct fake_daemon){0}, NULL);
 }
 
+/* ---- copies that have returned before they are done ---- */
+
+static bool is_waited_for(struct fake_daemon *d, uint64_t stream, uint64_t to, bool async)
+{
+    uint8_t from[64] = {1};
+    uint64_t before = d->n_syncs;
+    CHECK_OK(ws_session_copy(stream, (void *)to, from, sizeof(from), WS_COPY_H2D, async));
+    return d->n_syncs > before;
+}
+
+static void outrun(struct fake_daemon *d)
+{
+    static const char ptx[] = ".version 9.0\n.target sm_75\n.address_size 64\n";
+    struct ws_session_module *m;
+    uint64_t a, s, legacy = ws_stream_legacy(0);
+    start(d);
+    CHECK_OK(ws_session_mem_alloc(0, 64, &a));
+    CHECK_OK(ws_session_module_load(0, ptx, 0, "test", &m, NULL));
+    /* A kernel in a stream that is created afterwards reads it. */
+    CHECK(is_waited_for(d, legacy, a, false));
+    CHECK(!is_waited_for(d, legacy, a, true));
+    struct ws_launch l = {.stream = legacy, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    uint64_t p = 0;
+    uint32_t q = 0;
+    double r = 0;
+    l.args = (void *[]){&p, &q, &r};
+    CHECK_OK(ws_session_module_function(m, "add", (struct ws_session_function **)&l.function));
+    CHECK_OK(ws_session_launch(&l));
+    /* All streams that there are come after it. */
+    CHECK(!is_waited_for(d, legacy, a, false));
+    CHECK_OK(ws_session_stream_create(0, false, 0, &s));
+    CHECK(!is_waited_for(d, legacy, a, false));
+    CHECK(is_waited_for(d, s, a, false));
+    CHECK_OK(ws_session_stream_create(0, true, 0, &s));
+    CHECK(is_waited_for(d, legacy, a, false));
+    CHECK(!is_waited_for(d, legacy, a, true));
+}
+
+static void test_copies_that_kernels_may_outrun(void **state)
+{
+    run_case(outrun, (struct fake_daemon){0}, NULL);
+}
+
+/* ---- damaged images ---- */
+
 static void images(struct fake_daemon *d)
 {
     struct ws_session_module *m;
@@ -782,6 +827,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copies_in_a_small_window),
         cmocka_unit_test(test_copies_over_tcp),
         cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_copies_that_kernels_may_outrun),
         cmocka_unit_test(test_damaged_images),
         cmocka_unit_test(test_async_work_starts_without_sync),
         cmocka_unit_test(test_errors_of_asynchronous_work),
