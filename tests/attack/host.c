@@ -115,11 +115,17 @@ static bool configure(const struct target *t, const char *lines)
 /* Limits of root, who attacks, become smaller than what it has, and larger again. */
 static const char *shrinking(const struct target *t, unsigned copy)
 {
-    static const char few[] =
-        "user \"root\" { max_clients = 1 max_connections = 1 max_descriptors = 1 max_mappings = 1 "
-        "max_host_bytes = 1 max_queued_bytes = 1 max_module_bytes = 1 max_compile_bytes = 1 "
-        "max_objects = 1 max_address_bytes = 1 max_host_address_bytes = 1 memory_bytes = 1 }\n"
-        "limits { max_streams = 1 max_events = 1 cache_bytes = 0 }\n";
+    static const char few[] = "user \"root\" {"
+#define SECTION(...)
+#define GROUP(...)
+#define KEY(section, name, ...) ONE_##section(#name)
+#define ONE_top(name)
+#define ONE_limits(name)
+#define ONE_task(name)
+#define ONE_user(name) " " name " = 1"
+#include "backend/process/config_keys.def"
+                              " }\n"
+                              "limits { max_streams = 1 max_events = 1 cache_bytes = 0 }\n";
     char keep[256];
     (void)copy;
     snprintf(keep, sizeof(keep), "cp '%s' '%s.good'", t->conf, t->conf);
