@@ -71,6 +71,27 @@ void place_remove(void)
     place[0] = 0;
 }
 
+const char *place_sanitizer(void)
+{
+    static char path[256];
+    char line[512], *at;
+    FILE *f = path[0] ? NULL : fopen("/proc/self/maps", "r");
+    while (f && !path[0] && fgets(line, sizeof(line), f))
+        if (strstr(line, "/libasan.so") && (at = strchr(line, '/')))
+            snprintf(path, sizeof(path), "%.*s", (int)strcspn(at, "\n"), at);
+    if (f)
+        fclose(f);
+    return path;
+}
+
+void place_preload(const char *libraries)
+{
+    char all[512];
+    const char *first = place_sanitizer();
+    snprintf(all, sizeof(all), "%s%s%s", first, first[0] ? ":" : "", libraries);
+    setenv("LD_PRELOAD", all, 1);
+}
+
 void place_become(uid_t uid)
 {
     if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
@@ -156,7 +177,7 @@ static void preload(const char *dir, bool clock_jumps)
     snprintf(libraries, sizeof(libraries), "%s/libturns.so", place);
     if (clock_jumps)
         snprintf(libraries, sizeof(libraries), "%s/libturns.so:%s/libclockjump.so", place, place);
-    setenv("LD_PRELOAD", libraries, 1);
+    place_preload(libraries);
     snprintf(path, sizeof(path), "%s/turns", dir);
     setenv("ATTACK_TURNS", path, 1);
     snprintf(path, sizeof(path), "%s/clock", dir);
@@ -310,8 +331,8 @@ void daemon_last_words(const struct daemon *d, char *buf, size_t size)
     FILE *f = fopen(path, "r");
     buf[0] = 0;
     while (f && fgets(line, sizeof(line), f))
-        if (strstr(line, "ssert") || strstr(line, "ERROR: AddressSanitizer") ||
-            strstr(line, "Aborted") || strstr(line, "failed (") || strstr(line, "flex"))
+        if (strstr(line, "ssert") || strstr(line, "Sanitizer: ") || strstr(line, "Aborted") ||
+            strstr(line, "failed (") || strstr(line, "flex"))
             snprintf(buf, size, "%.*s", (int)strcspn(line, "\n"), line);
     if (f)
         fclose(f);

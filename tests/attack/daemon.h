@@ -14,6 +14,11 @@ enum { UID_DAEMON = 61000, UID_ATTACKER, UID_BYSTANDER, UID_NEWCOMER, UID_PROGRA
  * Return: its path. */
 const char *place_make(void);
 void place_remove(void);
+/* Programs that this process becomes load @libraries ("a:b") first. */
+void place_preload(const char *libraries);
+/* The runtime of the sanitizers, which has to be the first library of whatever has parts that were
+ * built with them; "": this build has none. */
+const char *place_sanitizer(void);
 /* Becomes the user @uid for good, and dies with its parent. */
 void place_become(uid_t uid);
 

@@ -57,7 +57,8 @@ void bystander_start(struct bystander *b, const struct target *t, const char *pl
     snprintf(user, sizeof(user), "%d", (int)uid);
     snprintf(n, sizeof(n), "%u", calls);
     snprintf(period, sizeof(period), "%u", period_us);
-    setenv("LD_PRELOAD", library, 1);
+    place_preload(library);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* the program's own are its own affair */
     setenv("WATTSHARE_SOCKET", endpoint, 1);
     dup2(1, 2);
     execl(program, program, user, n, period, NULL);
