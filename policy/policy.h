@@ -127,7 +127,7 @@ struct ws_policy_job {
     enum ws_job_state state;
     double release, deadline; /* absolute; deadline INFINITY: none */
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
-    double done;              /* share of its kernel work already done, 0…1 (preempted jobs) */
+    double done; /* share of its kernel work that is done, or not asked for now, 0…1 */
     const struct ws_dvfs_task *dvfs; /* of this job; NULL: the task's cost[].dvfs */
     /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
     const struct ws_policy_move *moves;

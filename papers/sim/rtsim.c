@@ -47,8 +47,10 @@ int ws_rtsim_new(struct ws_rtsim **ret, const struct ws_rtsim_set *set,
     rt->jobs = ws_alloc_array(n, sizeof(*rt->jobs));
     rt->slots = ws_alloc_array(n, sizeof(*rt->slots));
     rt->policy_tasks = ws_alloc_array(n, sizeof(*rt->policy_tasks));
+    rt->costs = ws_alloc_array(n, sizeof(*rt->costs));
+    rt->wcet = ws_alloc_array(n * (size_t)set->n_sms, sizeof(*rt->wcet));
     int r = rt->actors && rt->cores && rt->chosen && rt->core_busy && rt->results && rt->listed &&
-                    rt->jobs && rt->slots && rt->policy_tasks
+                    rt->jobs && rt->slots && rt->policy_tasks && rt->costs && rt->wcet
                 ? 0
                 : -ENOMEM;
     for (size_t i = 0; i < n && !r; i++)
@@ -82,6 +84,8 @@ struct ws_rtsim *ws_rtsim_free(struct ws_rtsim *rt)
     free(rt->jobs);
     free(rt->slots);
     free(rt->policy_tasks);
+    free(rt->costs);
+    free(rt->wcet);
     free(rt);
     return NULL;
 }
@@ -223,12 +227,20 @@ static int reset(struct ws_rtsim *rt, const struct ws_rtsim_scenario *scenario,
         struct ws_rtsim_actor *a = &rt->actors[i];
         *a = (struct ws_rtsim_actor){.steps = a->steps, .n_steps = a->n_steps};
         a->next_release = scenario->offsets ? scenario->offsets[i] : s->tasks[i].offset;
+        rt->policy_tasks[i].offset = (double)a->next_release / (double)s->per_ms;
         a->next_ready =
             a->next_release +
             (s->tasks[i].jitter ? ws_random_integer(&rt->random, 0, s->tasks[i].jitter) : 0);
     }
+    /* A new object, so that nothing is remembered of the run before. */
+    rt->ops->free(rt->policy);
+    rt->policy = NULL;
+    int r = ws_rtsim_policy_make(rt);
     char why[160];
-    int r = rt->ops->prepare ? rt->ops->prepare(rt->policy, &rt->system, why, sizeof(why)) : 0;
+    if (!r && rt->ops->prepare)
+        r = rt->ops->prepare(rt->policy, &rt->system, why, sizeof(why));
+    if (r == WS_POLICY_E_COST) /* of a task that never asks for the GPU */
+        r = 0;
     return r > 0 ? -EINVAL : r;
 }
 

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "papers/sim/rtsim_private.h"
@@ -35,6 +36,29 @@ int ws_rtsim_policy_make(struct ws_rtsim *rt)
     return r > 0 ? -EINVAL : r;
 }
 
+/* What all kernels of a job of task @i take, in ms. */
+static double kernels_ms(const struct ws_rtsim *rt, int i)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < rt->set->tasks[i].n_segments; k++)
+        sum += rt->set->tasks[i].segments[k].kernel;
+    return (double)sum / (double)rt->set->per_ms;
+}
+
+/* A kernel's time is known on the SMs of its task, and on all where it has none of its own. A task
+ * that never asks for the GPU has no cost. */
+static void describe_cost(struct ws_rtsim *rt, int i)
+{
+    const struct ws_rtsim_task *t = &rt->set->tasks[i];
+    double *wcet = &rt->wcet[(size_t)i * (size_t)rt->set->n_sms], kernels = kernels_ms(rt, i);
+    int own = (int)ws_sm_set_count(&t->sms);
+    if (!own)
+        own = rt->set->n_sms;
+    for (int m = 1; m <= rt->set->n_sms; m++)
+        wcet[m - 1] = m < own ? INFINITY : kernels;
+    rt->costs[i] = (struct ws_policy_cost){.n_sm = kernels > 0 ? rt->set->n_sms : 0, .wcet = wcet};
+}
+
 void ws_rtsim_policy_describe(struct ws_rtsim *rt)
 {
     const struct ws_rtsim_set *s = rt->set;
@@ -63,7 +87,9 @@ void ws_rtsim_policy_describe(struct ws_rtsim *rt)
             .busy_wait = rt->config.busy,
             .weight = 1,
             .sms = t->sms,
+            .cost = &rt->costs[i],
         };
+        describe_cost(rt, i);
     }
     rt->gpu_state = (struct ws_policy_gpu_state){
         .slots = rt->slots, .n_slots = s->n_tasks, .volt = 1, .f_core = 1, .f_mem = 1};
@@ -111,6 +137,44 @@ static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
     return true;
 }
 
+/* What the kernel of the segment at which @task is still needs at most, in ms. */
+static double kernel_left_ms(const struct ws_rtsim *rt, int task)
+{
+    const struct ws_rtsim_actor *a = &rt->actors[task];
+    const int segment = a->steps[a->step].segment;
+    for (int k = a->step; k < a->n_steps && a->steps[k].segment == segment; k++)
+        if (a->steps[k].kind == STEP_GPU) {
+            int64_t had = k == a->step ? a->gpu_drawn - a->gpu_left : 0;
+            return (double)(a->steps[k].length - had) / (double)rt->set->per_ms;
+        }
+    return 0;
+}
+
+/* Brings what the policy sees of requests and slots up to date. Of a job's kernels, those of its
+ * other segments are not asked for now, so that they count as done. */
+static void look(struct ws_rtsim *rt, double now)
+{
+    int n = 0;
+    for (int j = 0; j < rt->n_requests; j++) {
+        struct ws_policy_job *job = &rt->jobs[j];
+        double all = kernels_ms(rt, job->task), left = kernel_left_ms(rt, job->task);
+        job->done = left > 0 ? 1 - left / all : 1;
+        if (job->state != WS_JOB_RUNNING || job->part != WS_PART_KERNEL)
+            continue;
+        rt->slots[n++] = (struct ws_policy_run){.job = j,
+                                                .task = job->task,
+                                                .sms = rt->set->tasks[job->task].sms,
+                                                .n_sm = rt->set->n_sms,
+                                                .start = now,
+                                                .gpu_start = now,
+                                                .gpu_end = now + left,
+                                                .end = now + left};
+    }
+    rt->gpu_state.n_running = n;
+    for (int i = n; i < rt->set->n_tasks; i++)
+        rt->slots[i] = (struct ws_policy_run){.job = -1};
+}
+
 /* Asks the policy. Return: whether something changed. */
 bool ws_rtsim_ask(struct ws_rtsim *rt, const struct ws_policy_event *event)
 {
@@ -120,6 +184,7 @@ bool ws_rtsim_ask(struct ws_rtsim *rt, const struct ws_policy_event *event)
                                    .jobs = rt->jobs,
                                    .n_jobs = rt->n_requests,
                                    .explain = rt->observer && rt->observer->why};
+    look(rt, s.now);
     rt->decisions.n = 0;
     rt->total.n_decisions++;
     int r = rt->ops->decide(rt->policy, &s, event, &rt->decisions);
@@ -151,8 +216,10 @@ bool ws_rtsim_request_open(struct ws_rtsim *rt, int task, enum ws_job_part part)
         .task = task,
         .state = WS_JOB_WAITING,
         .release = (double)rt->actors[task].release / (double)rt->set->per_ms,
-        .deadline = (double)(rt->actors[task].release + rt->set->tasks[task].deadline) /
-                    (double)rt->set->per_ms,
+        .deadline = rt->set->tasks[task].deadline > 0
+                        ? (double)(rt->actors[task].release + rt->set->tasks[task].deadline) /
+                              (double)rt->set->per_ms
+                        : INFINITY,
         .gpu = -1};
     struct ws_policy_event e = {.kind = WS_EVENT_ARRIVAL,
                                 .job = rt->n_requests - 1,

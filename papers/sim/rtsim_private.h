@@ -45,7 +45,7 @@ struct ws_rtsim_actor {
     bool boosted;
     uint64_t boost_seq;
     int64_t left; /* of the step, on the core */
-    int64_t gpu_left;
+    int64_t gpu_drawn, gpu_left;
     bool on_gpu;  /* has work for the GPU */
     bool closing; /* gcaps, hold work: done, but the run list does not know yet */
     bool wants_lock;
@@ -77,7 +77,9 @@ struct ws_rtsim {
     struct ws_policy_gpu policy_gpu;
     struct ws_policy_system system;
     struct ws_policy_task *policy_tasks;
-    struct ws_policy_job *jobs; /* open requests */
+    struct ws_policy_cost *costs; /* [n_tasks]: all kernels of a job together */
+    double *wcet;                 /* [n_tasks][n_sms] */
+    struct ws_policy_job *jobs;   /* open requests */
     int n_requests;
     uint64_t seq;
     struct ws_policy_run *slots;

@@ -97,7 +97,7 @@ static void enter(struct ws_rtsim *rt, int i)
     a->left = s->kind == STEP_CPU || s->kind == STEP_COPY_IN || s->kind == STEP_COPY_OUT
                   ? drawn(rt, s->length)
                   : 0;
-    a->gpu_left = s->kind == STEP_GPU ? drawn(rt, s->length) : 0;
+    a->gpu_drawn = a->gpu_left = s->kind == STEP_GPU ? drawn(rt, s->length) : 0;
 }
 
 void ws_rtsim_job_start(struct ws_rtsim *rt, int i)

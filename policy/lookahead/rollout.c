@@ -218,7 +218,7 @@ static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap
         (struct ws_rollout_job){.moves = j->moves,
                                 .deadline = deadline,
                                 .order = deadline,
-                                .left = preempted ? 1 - j->done : 1,
+                                .left = 1 - j->done,
                                 .weight = 1,
                                 .importance = ws_rollout_importance(r, j->task),
                                 .hold = -INFINITY,
@@ -564,7 +564,7 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
     for (int i = 0; i < s->n_ready;) {
         struct ws_rollout_job *j = &s->ready[i];
         r->n_evaluated++;
-        if (!j->preempted && s->now + r->shortest[j->task] > j->deadline + SLIP) {
+        if (!j->preempted && s->now + r->shortest[j->task] * j->left > j->deadline + SLIP) {
             s->outcome.missed += j->weight * j->importance;
             withdraw(s, i);
             continue;

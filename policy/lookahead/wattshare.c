@@ -422,7 +422,7 @@ static void try_holds(struct alternatives *q)
     const struct ws_rollout *r = &q->p->roll;
     const struct ws_rollout_state *s = &r->state;
     const struct ws_rollout_job *j = &s->ready[q->i];
-    double latest = j->deadline - r->shortest[j->task];
+    double latest = j->deadline - r->shortest[j->task] * j->left;
     struct ws_rollout_place hold = {.gpu = -1,
                                     .hold = r->n_releases ? r->releases[0].at : INFINITY};
     for (int k = 0; k < s->n_runs; k++)
@@ -641,7 +641,7 @@ static double wake_time(const struct alternatives *q)
 {
     const struct ws_rollout *r = &q->p->roll;
     const struct ws_rollout_job *j = &r->state.ready[q->i];
-    double now = q->snap->now, latest = j->deadline - r->shortest[j->task];
+    double now = q->snap->now, latest = j->deadline - r->shortest[j->task] * j->left;
     if (!q->n_tries) /* it could not be started: it is late then, or something ends before */
         return j->deadline;
     if (q->best.hold > now)

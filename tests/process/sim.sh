@@ -99,6 +99,7 @@ grep -q 'guarantee=0: jobs missed in the same sets *– *[1-9]' "$tmp/out" || fa
 expect 0 'guarantee=1: jobs missed in sets that pass' $w experiment own-hunt --quick --no-plot --out "$tmp/hunt"
 grep 'guarantee=1: jobs missed' "$tmp/out" | grep -q ' 0\.0 .*reproduces.* sets pass the test, .* [1-9][0-9]* jobs' ||
     fail "own-hunt: jobs are missed"
+expect 0 'U = 0.8: missed deadlines (%), gcaps and ours' $w experiment own-gcaps --quick --no-plot --out "$tmp/gcaps"
 # Where it may choose clocks it takes less.
 expect 0 'ranges, wide interval: sets with more misses' $w experiment own-dvfs --quick --no-plot --out "$tmp/dvfs"
 grep -F 'ranges, U = 1.0, wide interval: J' "$tmp/out" | grep -q ' reproduces ' || { cat "$tmp/out"; fail "own-dvfs: clocks save less than a tenth"; }

@@ -582,7 +582,55 @@ static void test_other_policy_object(void **state)
     ws_rtsim_set_deinit(&s);
 }
 
-/* ---- hunts ---- */
+static void count_listed(void *arg, int64_t now, const bool *listed)
+{
+    int *most = arg, n = 0;
+    (void)now;
+    for (int i = 0; i < 3; i++)
+        n += listed[i];
+    *most = n > *most ? n : *most;
+}
+
+static void run_own(const struct row *rows, int n, const int64_t *worst)
+{
+    struct ws_rtsim_config config = {.policy = WS_RTSIM_GCAPS, .policy_name = "wattshare"};
+    struct ws_rtsim_scenario once = {.horizon = 900, .exec_permille = 1000};
+    struct ws_rtsim_set s;
+    struct ws_rtsim *rt;
+    struct ws_rtsim_result r;
+    int most = 0;
+    const struct ws_rtsim_observer observer = {.arg = &most, .list = count_listed};
+    make_set(&s, rows, n, 0);
+    s.tasks[n - 1].deadline = 20;
+    assert_int_equal(ws_rtsim_new(&rt, &s, &config), 0);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(ws_rtsim_run(rt, &once, &observer, &r), 0);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(r.tasks[i].worst, worst[i]);
+    }
+    assert_int_equal(most, 1);
+    ws_rtsim_free(rt);
+    ws_rtsim_set_deinit(&s);
+}
+
+/* Our own policy is told what kernels take, what runs, and when tasks are first released, and
+ * remembers nothing of another run. A switch takes 2. */
+static void test_own_policy(void **state)
+{
+    static const struct row three[] = {{.kernel = 10},
+                                       {.core = 1, .offset = 2, .kernel = 30},
+                                       {.core = 2, .offset = 3, .kernel = 5}},
+                            foreseen[] = {{.kernel = 30},
+                                          {.core = 1, .kernel = 1, .offset = 800},
+                                          {.core = 2, .offset = 3, .kernel = 5}};
+    (void)state;
+    /* 0 has the GPU until 10. Then 2, which has a deadline, comes before 1. If costs were missing,
+     * the order of arrival would decide; if what runs were, two would run at once. */
+    run_own(three, 3, (const int64_t[]){10, 47, 14});
+    /* 0 is there first, but waits, since 2 would be late after it. */
+    run_own(foreseen, 3, (const int64_t[]){40, 3, 5});
+}
+
 static void test_hunt(void **state)
 {
     (void)state;
@@ -691,6 +739,7 @@ int main(void)
         cmocka_unit_test(test_against_naive),
         cmocka_unit_test(test_properties),
         cmocka_unit_test(test_other_policy_object),
+        cmocka_unit_test(test_own_policy),
         cmocka_unit_test(test_hunt),
         cmocka_unit_test(test_checks),
     };
