@@ -44,6 +44,7 @@ struct ws_jit_code {
     llvm_context cx;                    /* this and below: until it is compiled */
     llvm_module module;                 /* between the two steps of compiling */
     llvm_engine engine;
+    bool has_narrow;            /* its code has the narrow version */
     struct ws_jit_pages *pages; /* of its code */
     struct ws_arena arena;
     char name[64]; /* of the kernel, as far as there is room */

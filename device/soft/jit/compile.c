@@ -103,10 +103,26 @@ static bool is_long(llvm_value fn)
     return n > MAX_INSTRUCTIONS;
 }
 
-static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
+/* What LLVM knows of a kernel takes ten times the memory of the kernel's code. */
+static void end_llvm(struct ws_jit_code *j)
+{
+    if (j->engine)
+        L.DisposeExecutionEngine(j->engine);
+    if (j->module)
+        L.DisposeModule(j->module);
+    if (j->cx)
+        L.ContextDispose(j->cx);
+    j->engine = NULL;
+    j->module = NULL;
+    j->cx = NULL;
+}
+
+/* Return: 0; 1: it is too long; -ENOMEM. */
+static int emit_versions(struct ws_jit_code *j, const struct ws_jit_plan *p)
 {
     const char *isa = j->of->isa->name;
     struct ws_jit_emit e = {.isa = j->of->isa,
+                            .has_narrow = j->has_narrow,
                             .has_fma = strcmp(isa, "sse2") != 0,
                             .has_mask_registers = strcmp(isa, "avx512") == 0};
     j->cx = e.cx = L.ContextCreate();
@@ -121,12 +137,25 @@ static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
     e.f64 = L.DoubleTypeInContext(e.cx);
     int r = ws_jit_emit(&e, p);
     L.DisposeBuilder(e.b);
-    if (r == 0 && is_long(e.fn)) {
-        snprintf(p->why, sizeof(p->why), "too long for LLVM");
+    if (r == 0 && is_long(e.fn))
         return 1;
-    }
     if (r == 0)
         set_target(&e, isa);
+    return r;
+}
+
+/* Only kernels whose lanes part have a narrow version, and long ones do without. */
+static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
+{
+    j->has_narrow = ws_jit_may_part(p);
+    int r = emit_versions(j, p);
+    if (r == 1 && j->has_narrow) {
+        end_llvm(j);
+        j->has_narrow = false;
+        r = emit_versions(j, p);
+    }
+    if (r == 1)
+        snprintf(p->why, sizeof(p->why), "too long for LLVM");
     return r;
 }
 
@@ -166,20 +195,6 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
         say(j, r < 0 ? "no memory" : p.why);
     ws_jit_plan_deinit(&p);
     return r;
-}
-
-/* What LLVM knows of a kernel takes ten times the memory of the kernel's code. */
-static void end_llvm(struct ws_jit_code *j)
-{
-    if (j->engine)
-        L.DisposeExecutionEngine(j->engine);
-    if (j->module)
-        L.DisposeModule(j->module);
-    if (j->cx)
-        L.ContextDispose(j->cx);
-    j->engine = NULL;
-    j->module = NULL;
-    j->cx = NULL;
 }
 
 int ws_jit_compile_finish(struct ws_jit_code *j)

@@ -2,7 +2,7 @@
 /* device/soft/jit/emit.c - segments, branches, entries and exits of the function.
  *
  * Where the whole version is entered, what is live comes from the warp's register file; where it
- * is left, what was written goes back. The masked version has it there (rows.c). What has no code
+ * is left, what was written goes back. The other versions have it there (rows.c). What has no code
  * is done by the interpreter's handler: the rows that it reads are written to the register file
  * before, and those that it writes are read afterwards. */
 #include "device/soft/jit/emit.h"
@@ -141,7 +141,7 @@ void ws_jit_call_handler(struct ws_jit_emit *e)
         return;
     /* some of the lanes may have to wait */
     llvm_value now = ws_jit_field(e, e->i32, CTX(active));
-    if (e->v == WS_JIT_MASKED) {
+    if (e->v != WS_JIT_WHOLE) {
         ws_jit_set_active(e, now);
         ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
         return;
@@ -226,17 +226,90 @@ static void try_whole(struct ws_jit_emit *e, uint32_t s)
     L.BuildBr(e->b, go(e, WS_JIT_WHOLE, &p->img->segs[s]));
 }
 
-/* The block that does so; in the masked version. */
+/* The block that does so, from the masked version. */
 static llvm_block whole(struct ws_jit_emit *e, uint32_t s)
 {
     llvm_block here = L.GetInsertBlock(e->b);
+    enum ws_jit_version v = e->v;
     if (!e->whole[s]) {
         e->whole[s] = ws_jit_block(e);
         ws_jit_begin(e, e->whole[s]);
+        e->v = WS_JIT_MASKED;
         try_whole(e, s);
+        e->v = v;
         ws_jit_begin(e, here);
     }
     return e->whole[s];
+}
+
+/* ---- the narrow version ---- */
+/* The active lanes are of one group: which one. */
+static void begin_group(struct ws_jit_emit *e)
+{
+    llvm_value active = ws_jit_get(e, e->i32, e->active);
+    ws_jit_put(e, ws_jit_group_of(e, active), e->group);
+    ws_jit_set_active(e, active);
+}
+
+/* The block that takes the active lanes, which are of one group, to the segment. */
+static llvm_block narrow(struct ws_jit_emit *e, uint32_t s)
+{
+    llvm_block here = L.GetInsertBlock(e->b);
+    enum ws_jit_version v = e->v;
+    if (!e->narrow[s]) {
+        e->narrow[s] = ws_jit_block(e);
+        ws_jit_begin(e, e->narrow[s]);
+        e->v = WS_JIT_NARROW;
+        begin_group(e);
+        L.BuildBr(e->b, go(e, WS_JIT_NARROW, &e->p->img->segs[s]));
+        e->v = v;
+        ws_jit_begin(e, here);
+    }
+    return e->narrow[s];
+}
+
+/* Whether lanes are all of the group that begins at @group. */
+static llvm_value are_of(struct ws_jit_emit *e, llvm_value lanes, llvm_value group)
+{
+    llvm_value all = ws_jit_int(e, e->i32, (1u << WS_JIT_GROUP) - 1);
+    llvm_value others = L.BuildNot(e->b, L.BuildShl(e->b, all, group, ""), "");
+    return L.BuildICmp(e->b, LLVM_EQ, L.BuildAnd(e->b, lanes, others, ""), ws_jit_int(e, e->i32, 0),
+                       "");
+}
+
+/* What is live is in the register file, and lanes have parted: these go to a segment. */
+static void go_parted(struct ws_jit_emit *e, llvm_value lanes, const struct ws_seg *seg)
+{
+    if (e->v != WS_JIT_NARROW && e->has_narrow) {
+        llvm_block few = ws_jit_block(e), many = ws_jit_block(e);
+        L.BuildCondBr(e->b, are_of(e, lanes, ws_jit_group_of(e, lanes)), few, many);
+        ws_jit_begin(e, few);
+        ws_jit_put(e, lanes, e->active);
+        L.BuildBr(e->b, narrow(e, (uint32_t)(seg - e->p->img->segs)));
+        ws_jit_begin(e, many);
+    }
+    ws_jit_set_active(e, lanes);
+    L.BuildBr(e->b, go(e, e->v == WS_JIT_NARROW ? e->v : WS_JIT_MASKED, seg));
+}
+
+/* The active lanes of the narrow version have met others: goes to @in if these are of its group,
+ * too. */
+static void widen(struct ws_jit_emit *e, llvm_value lanes, uint32_t s, llvm_block in)
+{
+    llvm_block few = ws_jit_block(e), many = ws_jit_block(e), part = ws_jit_block(e);
+    L.BuildCondBr(e->b, are_of(e, lanes, ws_jit_get(e, e->i32, e->group)), few, many);
+    ws_jit_begin(e, few);
+    ws_jit_set_active(e, lanes);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
+                  whole(e, s), in);
+    ws_jit_begin(e, many);
+    e->v = WS_JIT_MASKED;
+    ws_jit_set_active(e, lanes);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
+                  whole(e, s), part);
+    ws_jit_begin(e, part);
+    L.BuildBr(e->b, go(e, WS_JIT_MASKED, &e->p->img->segs[s]));
+    e->v = WS_JIT_NARROW;
 }
 
 /* The other lanes of the warp may stand where the segment begins: if they do, and are one split,
@@ -267,11 +340,15 @@ static void meet(struct ws_jit_emit *e, uint32_t s, llvm_block in, llvm_block ou
     llvm_value lanes =
         L.BuildOr(e->b, ws_jit_active(e), split_field(e, at, e->i32, SPLIT(mask)), "");
     llvm_value no_limit = ws_jit_int(e, e->i64, ~UINT64_C(0));
-    ws_jit_set_active(e, lanes);
     ws_jit_set_field(e, lanes, CTX(active));
     ws_jit_put(e, no_limit, e->limit);
     ws_jit_set_field(e, no_limit, CTX(limit));
     ws_jit_store(e, ws_jit_int(e, e->i32, 0), ws_jit_plus(e, w, WARP(n_splits)), 4);
+    if (e->v == WS_JIT_NARROW) {
+        widen(e, lanes, s, in);
+        return;
+    }
+    ws_jit_set_active(e, lanes);
     L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
                   whole(e, s), in);
 }
@@ -285,7 +362,9 @@ static void diverge(struct ws_jit_emit *e, llvm_value t)
     split(e, lower ? rest : t, lower ? fall : to);
     ws_jit_set_field(e, lower ? t : rest, CTX(active));
     ws_jit_live_behind(e->p, e->k, e->set);
-    to_masked(e, e->set, go(e, WS_JIT_MASKED, lower ? to : fall));
+    give_back(e, e->set, e->dirty);
+    ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
+    go_parted(e, lower ? t : rest, lower ? to : fall);
 }
 
 static void emit_bra(struct ws_jit_emit *e)
@@ -328,7 +407,7 @@ static void emit_exit(struct ws_jit_emit *e)
     L.BuildBr(e->b, e->next[e->v]);
     ws_jit_begin(e, on);
     uint32_t next = (uint32_t)(u->fall->first - e->p->img->uops);
-    if (e->v == WS_JIT_MASKED) {
+    if (e->v != WS_JIT_WHOLE) {
         ws_jit_set_active(e, ws_jit_field(e, e->i32, CTX(active)));
         L.BuildBr(e->b, at(e, e->v, next));
         return;
@@ -396,7 +475,7 @@ static void emit_ret(struct ws_jit_emit *e)
     ws_jit_begin(e, off);
     scatter(e);
     ws_jit_begin(e, on); /* no other lanes are about */
-    if (e->v == WS_JIT_MASKED)
+    if (e->v != WS_JIT_WHOLE)
         ws_jit_set_active(e, ws_jit_field(e, e->i32, CTX(active)));
     go_to_number(e, e->v, r);
 }
@@ -426,7 +505,7 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     llvm_block in = ws_jit_block(e), out = ws_jit_block(e);
     llvm_value left = ws_jit_get(e, e->i64, e->budget);
     llvm_value stop = L.BuildICmp(e->b, LLVM_SLE, left, ws_jit_int(e, e->i64, 0), "");
-    if (e->v == WS_JIT_MASKED) {
+    if (e->v != WS_JIT_WHOLE) {
         llvm_block more = ws_jit_block(e), others = ws_jit_block(e);
         L.BuildCondBr(e->b, stop, out, more);
         ws_jit_begin(e, more);
@@ -456,7 +535,7 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     llvm_value sum =
         L.BuildAdd(e->b, ws_jit_get(e, t, e->tally), ws_jit_constants(e, e->i32, once, TALLY), "");
     llvm_value now; /* lives as long as what is made of it */
-    if (e->v == WS_JIT_MASKED) {
+    if (e->v != WS_JIT_WHOLE) {
         llvm_value count = L.GetNamedFunction(e->mod, "llvm.ctpop.i32");
         llvm_type ft = L.FunctionType(e->i32, &e->i32, 1, 0);
         now = ws_jit_active(e);
@@ -549,14 +628,17 @@ static bool emit_missing(struct ws_jit_emit *e, uint32_t s)
     return enter || body;
 }
 
-static void emit_version(struct ws_jit_emit *e, enum ws_jit_version v)
+/* Segments of one version may only be gone to from another one. */
+static void emit_segments(struct ws_jit_emit *e)
 {
     bool more = true;
-    e->v = v;
     while (more) {
         more = false;
-        for (uint32_t s = 0; s < e->p->img->n_segs; s++)
-            more |= emit_missing(e, s);
+        for (int v = 0; v < _WS_JIT_VERSIONS; v++) {
+            e->v = v;
+            for (uint32_t s = 0; s < e->p->img->n_segs; s++)
+                more |= emit_missing(e, s);
+        }
     }
 }
 
@@ -569,7 +651,7 @@ bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k, enum ws_jit_version 
     uint16_t h = p->ops[k].h, before = k ? p->ops[k - 1].h : (uint16_t)WS_H_nop;
     if (before == WS_H_bar || before == WS_H_nanosleep)
         return true;
-    return v == WS_JIT_MASKED && ws_jit_waits(p, k) && h != WS_H_bar && h != WS_H_nanosleep;
+    return v != WS_JIT_WHOLE && ws_jit_waits(p, k) && h != WS_H_bar && h != WS_H_nanosleep;
 }
 
 /* The segment that begins at micro-op @k; that many: none does. */
@@ -605,6 +687,10 @@ static void emit_entry(struct ws_jit_emit *e, llvm_value choose, uint32_t k, enu
     ws_jit_live_at(p, k, e->set);
     if (v == WS_JIT_MASKED)
         ws_jit_set_active(e, ws_jit_field(e, e->i32, CTX(active)));
+    if (v == WS_JIT_NARROW) {
+        ws_jit_put(e, ws_jit_field(e, e->i32, CTX(active)), e->active);
+        begin_group(e);
+    }
     for (uint32_t r = 0; r < p->n_rows; r++)
         if (ws_jit_has(e->set, r) && !p->rows[r].fill)
             ws_jit_fetch(e, r);
@@ -619,10 +705,10 @@ static void emit_entries(struct ws_jit_emit *e)
     L.BuildUnreachable(e->b);
     ws_jit_begin(e, here);
     llvm_value choose =
-        L.BuildSwitch(e->b, ws_jit_get(e, e->i32, e->entry), none, p->img->n_segs * 2);
+        L.BuildSwitch(e->b, ws_jit_get(e, e->i32, e->entry), none, p->img->n_segs * 3);
     for (uint32_t k = 0; k < p->img->n_uops; k++)
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            if (ws_jit_enters(p, k, v))
+            if (ws_jit_enters(p, k, v) && (v != WS_JIT_NARROW || e->has_narrow))
                 emit_entry(e, choose, k, v);
 }
 
@@ -699,6 +785,8 @@ static void emit_variables(struct ws_jit_emit *e)
     e->entry = L.BuildAlloca(e->b, e->i32, "");
     e->active = L.BuildAlloca(e->b, e->i32, "");
     e->lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, LANES), "");
+    e->few_lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, WS_JIT_GROUP), "");
+    e->group = L.BuildAlloca(e->b, e->i32, "");
     e->budget = L.BuildAlloca(e->b, e->i64, "");
     e->limit = L.BuildAlloca(e->b, e->i64, "");
     e->places = L.BuildAlloca(e->b, L.VectorType(e->i64, LANES), "");
@@ -718,7 +806,7 @@ static bool is_warps_own(const struct ws_fill *f)
 static void fetch_fills(struct ws_jit_emit *e, bool warps_own)
 {
     const struct ws_jit_plan *p = e->p;
-    e->v = WS_JIT_MASKED; /* fills are the same in both versions */
+    e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
     for (uint32_t r = 0; r < p->n_rows; r++) {
         const struct ws_fill *f = p->rows[r].fill;
         if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
@@ -758,9 +846,11 @@ static int make_tables(struct ws_jit_emit *e)
     e->at = calloc(p->img->n_uops + (size_t)1, sizeof(*e->at));
     e->go = calloc(p->img->n_segs + (size_t)1, sizeof(*e->go));
     e->whole = calloc(p->img->n_segs + (size_t)1, sizeof(*e->whole));
+    e->narrow = calloc(p->img->n_segs + (size_t)1, sizeof(*e->narrow));
     e->dirty = calloc(p->n_words + (size_t)1, sizeof(*e->dirty));
     e->set = calloc(p->n_words + (size_t)1, sizeof(*e->set));
-    return e->scalars && e->vectors && e->held && e->at && e->go && e->whole && e->dirty && e->set
+    return e->scalars && e->vectors && e->held && e->at && e->go && e->whole && e->narrow &&
+                   e->dirty && e->set
                ? 0
                : ws_raise(-ENOMEM);
 }
@@ -779,9 +869,7 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             e->next[v] = ws_jit_block(e);
         emit_dispatch(e, dispatch);
-        emit_version(e, WS_JIT_WHOLE);
-        emit_version(e, WS_JIT_MASKED);
-        emit_version(e, WS_JIT_WHOLE); /* segments that only the masked one goes to */
+        emit_segments(e);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             emit_next(e, v, dispatch, flush);
         emit_flush(e, flush);
@@ -792,6 +880,7 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
     free(e->at);
     free(e->go);
     free(e->whole);
+    free(e->narrow);
     free(e->dirty);
     free(e->set);
     return r;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device/soft/jit/emit.h - what the files that emit code share. Private to the compiler.
  *
- * An image becomes one function, in which its segments stand twice. In the whole version all
+ * An image becomes one function, in which its segments stand three times. In the whole version all
  * lanes of the warp run together and rows of known shape are scalars; in the masked version some
- * lanes run, and each row is a vector. Code goes from the whole version to the masked one where
- * lanes diverge, and back where all are together again and the rows have their shapes. */
+ * lanes run, and each row is a vector. In the narrow version the lanes that run are of one group of
+ * eight, and of each row there is only this group's part. Code goes from the whole version to the
+ * others where lanes diverge, and back where all are together again and the rows have their shapes.
+ */
 #ifndef WS_DEVICE_SOFT_JIT_EMIT_H
 #define WS_DEVICE_SOFT_JIT_EMIT_H
 
 #include "device/soft/jit/llvm.h"
 #include "device/soft/jit/plan.h"
 
-enum ws_jit_version { WS_JIT_WHOLE, WS_JIT_MASKED, _WS_JIT_VERSIONS };
+enum ws_jit_version { WS_JIT_WHOLE, WS_JIT_MASKED, WS_JIT_NARROW, _WS_JIT_VERSIONS };
+enum { WS_JIT_GROUP = 8 /* lanes of the narrow version */ };
 /* Counts that are kept in registers until the function is left: those of struct ws_exec_work. */
 enum ws_jit_count {
     WS_JIT_SHARED_ACCESSES,
@@ -40,11 +43,16 @@ struct ws_jit_emit {
     llvm_value *scalars, *vectors;
     llvm_value *held; /* by row: its value in the masked version, if it is known in this block */
     llvm_block held_in;
-    llvm_value lanes; /* without mask registers: all ones in the active lanes, else zeros */
+    /* Without mask registers: all ones in the active lanes, else zeros; of the masked and of the
+     * narrow version. */
+    llvm_value lanes, few_lanes;
+    llvm_value group; /* number of the first lane of the narrow version's group */
     llvm_value entry, active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
     llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
     llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
     llvm_block *whole;                  /* by segment: goes to its whole version, if it may */
+    llvm_block *narrow;                 /* by segment: goes to its narrow version */
+    bool has_narrow;                    /* it stands three times, not twice */
     llvm_block next[_WS_JIT_VERSIONS];  /* where all that leaves the core goes */
     enum ws_jit_version v;              /* that is being emitted */
     uint32_t k;                         /* the micro-op */
@@ -77,6 +85,11 @@ void ws_jit_begin(struct ws_jit_emit *e, llvm_block at);
 llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
 const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row);
 llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row); /* of one lane */
+/* Lanes of a vector in the version that is being emitted; a bit of a word for each of them. */
+unsigned ws_jit_n_lanes(const struct ws_jit_emit *e);
+llvm_value ws_jit_bits(struct ws_jit_emit *e, llvm_value word);
+/* The first lane of the group that the lowest lane of a word is in. */
+llvm_value ws_jit_group_of(struct ws_jit_emit *e, llvm_value word);
 /* The row's value, in all lanes; lane 0 of a row of known shape; a predicate word (i32). */
 llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row);
 llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row);
@@ -112,7 +125,7 @@ WS_MUST_CHECK int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p
 /* The function's entry at micro-op @k in version @v; 0 is none. */
 static inline uint32_t ws_jit_entry(uint32_t k, enum ws_jit_version v)
 {
-    return 2 * k + (uint32_t)v + 1;
+    return _WS_JIT_VERSIONS * k + (uint32_t)v + 1;
 }
 /* Whether the function has an entry at micro-op @k in version @v. Where lanes wait for each other
  * it has none in the whole version: lanes that are all there seldom do. */

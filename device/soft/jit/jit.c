@@ -122,6 +122,11 @@ static bool all_hold(const struct ws_core_ctx *c, const struct ws_jit_claim *k, 
     return true;
 }
 
+static unsigned first_of_group(uint32_t lanes)
+{
+    return (unsigned)__builtin_ctz(lanes) / WS_JIT_GROUP * WS_JIT_GROUP;
+}
+
 /* Where compiled code takes up what is to run. Return: 0: nowhere. */
 static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
 {
@@ -133,7 +138,10 @@ static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
         return 0;
     bool whole = c->active == j->full && !c->granted && claims->width != WS_JIT_NEVER &&
                  (trusted || all_hold(c, claims, j->full));
-    return ws_jit_entry(k, whole ? WS_JIT_WHOLE : WS_JIT_MASKED);
+    if (whole)
+        return ws_jit_entry(k, WS_JIT_WHOLE);
+    bool few = j->has_narrow && c->active >> first_of_group(c->active) < 1u << WS_JIT_GROUP;
+    return ws_jit_entry(k, few ? WS_JIT_NARROW : WS_JIT_MASKED);
 }
 
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)

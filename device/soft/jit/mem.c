@@ -708,7 +708,7 @@ static void emit_parameter(struct mem_op *a)
     llvm_value at =
         L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(params)), i64(a, (uint64_t)a->u->imm), "");
     llvm_value v = ws_jit_load(e, ws_jit_int_type(e, bytes), at, 1);
-    ws_jit_set(e, row, ws_jit_is_scalar(e, row) ? v : ws_jit_splat(e, v, LANES));
+    ws_jit_set(e, row, ws_jit_is_scalar(e, row) ? v : ws_jit_splat(e, v, ws_jit_n_lanes(e)));
 }
 
 /* Whether it is an atomic that has code. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/ops.c - arithmetic, comparisons and selections as code of LLVM.
  *
- * An operation is emitted for 32 lanes or, where its result has a known shape, for lane 0 alone.
- * Values must have the bits that the handlers of ../exec/ops.inc give. Floating point is emitted
- * for the usual rounding only; what is rarer is left to the handler. */
+ * An operation is emitted for 32 or 8 lanes or, where its result has a known shape, for lane 0
+ * alone. Values must have the bits that the handlers of ../exec/ops.inc give. Floating point is
+ * emitted for the usual rounding only; what is rarer is left to the handler. */
 #include "device/soft/jit/emit.h"
 
 #include <stdio.h>
@@ -460,13 +460,23 @@ static llvm_value double_op(struct op *o)
     }
 }
 
+/* Lanes' answers as a word. */
+static llvm_value word_of(struct op *o, llvm_value yes)
+{
+    struct ws_jit_emit *e = o->e;
+    if (o->n == 1)
+        return L.BuildSExt(o->b, yes, e->i32, "");
+    if (e->v != WS_JIT_NARROW)
+        return L.BuildBitCast(o->b, yes, e->i32, "");
+    yes = L.BuildZExt(o->b, L.BuildBitCast(o->b, yes, e->i8, ""), e->i32, "");
+    return L.BuildShl(o->b, yes, ws_jit_get(e, e->i32, e->group), "");
+}
+
 static void set_unless_nan(struct op *o, uint32_t row, llvm_value v)
 {
     struct ws_jit_emit *e = o->e;
     llvm_value nan = L.BuildFCmp(o->b, LLVM_UNO, v, v, "");
-    if (o->n > 1)
-        nan = L.BuildICmp(o->b, LLVM_NE, L.BuildBitCast(o->b, nan, e->i32, ""),
-                          ws_jit_int(e, e->i32, 0), "");
+    nan = L.BuildICmp(o->b, LLVM_NE, word_of(o, nan), ws_jit_int(e, e->i32, 0), "");
     llvm_block some = ws_jit_block(e), none = ws_jit_block(e), join = ws_jit_block(e);
     L.BuildCondBr(o->b, nan, some, none);
     ws_jit_begin(e, some);
@@ -479,13 +489,6 @@ static void set_unless_nan(struct op *o, uint32_t row, llvm_value v)
 }
 
 /* ---- predicates ---- */
-/* Lanes' answers as a word. */
-static llvm_value word_of(struct op *o, llvm_value yes)
-{
-    return o->n == 1 ? L.BuildSExt(o->b, yes, o->e->i32, "")
-                     : L.BuildBitCast(o->b, yes, o->e->i32, "");
-}
-
 static llvm_value real(struct op *o, int how, bool is_double)
 {
     llvm_value x = is_double ? to_double(o, o->a) : to_float(o, o->a);
@@ -558,7 +561,7 @@ static void selection(struct op *o)
     const struct ws_uop *u = ws_jit_uop(o->e);
     llvm_value p = source_word(o->e, u->c, u->x != 0);
     llvm_value yes = o->n == 1 ? L.BuildICmp(o->b, LLVM_NE, p, ws_jit_int(o->e, o->e->i32, 0), "")
-                               : L.BuildBitCast(o->b, p, L.VectorType(o->e->i1, o->n), "");
+                               : ws_jit_bits(o->e, p);
     ws_jit_set(o->e, ws_jit_row_of(o->e->p, (uint32_t)u->d), pick(o, yes, o->a, o->bb));
 }
 
@@ -611,7 +614,7 @@ bool ws_jit_emit_op(struct ws_jit_emit *e)
     uint32_t d = op->touch[op->n_touches - 1].row;
     bool scalar = e->p->rows[d].width ? ws_jit_is_scalar(e, d)
                                       : e->v == WS_JIT_WHOLE && ws_jit_uniform(&e->p->rows[d]);
-    struct op o = {.e = e, .b = e->b, .h = op->h, .n = scalar ? 1 : 32};
+    struct op o = {.e = e, .b = e->b, .h = op->h, .n = scalar ? 1 : ws_jit_n_lanes(e)};
     if (scalar)
         check_wrap(e);
     fetch_operands(&o);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/rows.c - values, and where those of rows are kept.
  *
- * In the whole version rows are kept in variables that LLVM turns into registers. In the masked
- * version they stay in the register file: no processor has registers for all lanes of many rows,
+ * In the whole version rows are kept in variables that LLVM turns into registers. In the others
+ * they stay in the register file: no processor has registers for all lanes of many rows,
  * lanes part and meet often, and LLVM would take long to find places for them. There a value that
  * was read or written is known until the block of LLVM ends. */
 #include <stddef.h>
@@ -123,6 +123,30 @@ llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args,
     return L.BuildCall2(e->b, t, to, args, n, "");
 }
 
+unsigned ws_jit_n_lanes(const struct ws_jit_emit *e)
+{
+    return e->v == WS_JIT_NARROW ? WS_JIT_GROUP : LANES;
+}
+
+llvm_value ws_jit_bits(struct ws_jit_emit *e, llvm_value word)
+{
+    if (e->v == WS_JIT_NARROW)
+        word = L.BuildTrunc(e->b, L.BuildLShr(e->b, word, ws_jit_get(e, e->i32, e->group), ""),
+                            e->i8, "");
+    return L.BuildBitCast(e->b, word, L.VectorType(e->i1, ws_jit_n_lanes(e)), "");
+}
+
+llvm_value ws_jit_group_of(struct ws_jit_emit *e, llvm_value word)
+{
+    llvm_type types[] = {e->i32, e->i1}, t = L.FunctionType(e->i32, types, 2, 0);
+    llvm_value f = L.GetNamedFunction(e->mod, "llvm.cttz.i32");
+    llvm_value args[] = {word, ws_jit_int(e, e->i1, 0)};
+    if (!f)
+        f = L.AddFunction(e->mod, "llvm.cttz.i32", t);
+    return L.BuildAnd(e->b, L.BuildCall2(e->b, t, f, args, 2, ""),
+                      ws_jit_int(e, e->i32, LANES - WS_JIT_GROUP), "");
+}
+
 /* ---- rows ---- */
 const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row)
 {
@@ -150,13 +174,31 @@ llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row)
 
 static llvm_value row_address(struct ws_jit_emit *e, uint32_t row)
 {
-    return ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), ws_jit_row_at(e, row)->off);
+    const struct ws_jit_row *r = ws_jit_row_at(e, row);
+    llvm_value at = ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), r->off);
+    if (e->v != WS_JIT_NARROW || r->width == 0)
+        return at;
+    llvm_value group = L.BuildZExt(e->b, ws_jit_get(e, e->i32, e->group), e->i64, "");
+    return L.BuildAdd(e->b, at, L.BuildMul(e->b, group, ws_jit_int(e, e->i64, r->width), ""), "");
+}
+
+/* The row's type in the register file: of a word, or of the lanes of this version. */
+static llvm_type kept_type(struct ws_jit_emit *e, uint32_t row)
+{
+    llvm_type t = ws_jit_row_type(e, row);
+    return ws_jit_row_at(e, row)->width ? L.VectorType(t, ws_jit_n_lanes(e)) : t;
+}
+
+static unsigned alignment(const struct ws_jit_emit *e, uint32_t row)
+{
+    unsigned width = ws_jit_row_at(e, row)->width;
+    return width ? WS_MIN(width * WS_JIT_GROUP, 32u) : 4;
 }
 
 /* Whether the row stays in the register file. */
 static bool stays(const struct ws_jit_emit *e, uint32_t row)
 {
-    return e->v == WS_JIT_MASKED && !ws_jit_row_at(e, row)->fill;
+    return e->v == WS_JIT_NARROW || (e->v == WS_JIT_MASKED && !ws_jit_row_at(e, row)->fill);
 }
 
 static void hold(struct ws_jit_emit *e, uint32_t row, llvm_value v)
@@ -173,17 +215,14 @@ llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row)
 {
     if (e->held_in == L.GetInsertBlock(e->b) && e->held[row])
         return e->held[row];
-    llvm_type t = ws_jit_row_type(e, row);
-    if (ws_jit_row_at(e, row)->width)
-        t = L.VectorType(t, LANES);
-    llvm_value v = ws_jit_load(e, t, row_address(e, row), ws_jit_row_at(e, row)->width ? 32 : 4);
+    llvm_value v = ws_jit_load(e, kept_type(e, row), row_address(e, row), alignment(e, row));
     hold(e, row, v);
     return v;
 }
 
 static void write_row(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 {
-    ws_jit_store(e, v, row_address(e, row), ws_jit_row_at(e, row)->width ? 32 : 4);
+    ws_jit_store(e, v, row_address(e, row), alignment(e, row));
     hold(e, row, v);
 }
 
@@ -201,12 +240,12 @@ llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row)
     llvm_type t = ws_jit_row_type(e, row);
     uint64_t k;
     if (stays(e, row) && ws_jit_const(e->p, row, &k))
-        return ws_jit_splat(e, ws_jit_int(e, t, k), LANES);
-    if (stays(e, row))
+        return ws_jit_splat(e, ws_jit_int(e, t, k), ws_jit_n_lanes(e));
+    if (stays(e, row) && !(r->fill && ws_jit_uniform(r)))
         return ws_jit_read_row(e, row);
     if (!ws_jit_is_scalar(e, row))
         return ws_jit_get(e, L.VectorType(t, LANES), e->vectors[row]);
-    llvm_value v = ws_jit_splat(e, ws_jit_scalar(e, row), LANES);
+    llvm_value v = ws_jit_splat(e, ws_jit_scalar(e, row), ws_jit_n_lanes(e));
     return ws_jit_uniform(r) ? v : L.BuildAdd(e->b, v, ws_jit_constants(e, t, r->apart, LANES), "");
 }
 
@@ -284,17 +323,19 @@ void ws_jit_set_active(struct ws_jit_emit *e, llvm_value word)
     ws_jit_put(e, word, e->active);
     if (e->has_mask_registers)
         return;
-    llvm_value bits = L.BuildBitCast(e->b, word, L.VectorType(e->i1, LANES), "");
-    ws_jit_put(e, L.BuildSExt(e->b, bits, L.VectorType(e->i32, LANES), ""), e->lanes);
+    llvm_type t = L.VectorType(e->i32, ws_jit_n_lanes(e));
+    ws_jit_put(e, L.BuildSExt(e->b, ws_jit_bits(e, word), t, ""),
+               e->v == WS_JIT_NARROW ? e->few_lanes : e->lanes);
 }
 
 /* The lanes in which the micro-op takes effect, one bit each. */
 static llvm_value lanes_of(struct ws_jit_emit *e)
 {
-    llvm_type t = L.VectorType(e->i32, LANES);
-    if (e->v == WS_JIT_MASKED && !e->has_mask_registers && ws_jit_unguarded(e->p, ws_jit_uop(e)))
-        return L.BuildICmp(e->b, LLVM_SLT, ws_jit_get(e, t, e->lanes), L.ConstNull(t), "");
-    return L.BuildBitCast(e->b, ws_jit_mask(e), L.VectorType(e->i1, LANES), "");
+    llvm_type t = L.VectorType(e->i32, ws_jit_n_lanes(e));
+    llvm_value kept = e->v == WS_JIT_NARROW ? e->few_lanes : e->lanes;
+    if (e->v != WS_JIT_WHOLE && !e->has_mask_registers && ws_jit_unguarded(e->p, ws_jit_uop(e)))
+        return L.BuildICmp(e->b, LLVM_SLT, ws_jit_get(e, t, kept), L.ConstNull(t), "");
+    return ws_jit_bits(e, ws_jit_mask(e));
 }
 
 void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v)

@@ -210,6 +210,15 @@ bool ws_jit_is_even_vote(const struct ws_jit_plan *p, uint32_t k)
            (!u->e || ws_jit_const(p, ws_jit_row_of(p, (uint32_t)u->e), &names));
 }
 
+bool ws_jit_may_part(const struct ws_jit_plan *p)
+{
+    for (uint32_t k = 0; k < p->img->n_uops; k++)
+        if (p->ops[k].h == WS_H_bra &&
+            !ws_jit_uniform(&p->rows[ws_jit_row_of(p, p->img->uops[k].guard)]))
+            return true;
+    return false;
+}
+
 /* Whether the handler's result for a lane follows from that lane's operands alone. */
 static bool is_pure(const struct ws_jit_plan *p, uint32_t k)
 {

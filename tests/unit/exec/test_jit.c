@@ -111,6 +111,49 @@ static void test_consecutive_addresses(void **state)
     compare(body, ROW(3, 40), 1000); /* a warp with eight lanes */
 }
 
+/* Lanes that part from each other in groups: alone, in fours, in eights, in halves. Each group has
+ * a row that tells its lanes apart, rows of each width, predicates and its own number of turns. */
+static void test_groups_of_lanes(void **state)
+{
+    static const char body[] =
+        ".reg .f64 %d<4>; .reg .b16 %h<4>;\n"
+        "mov.u32 %r5, %laneid; mov.u32 %r10, %lanemask_lt; mov.u32 %r6, 0; mov.u64 %x5, 3;\n"
+        "cvt.rn.f64.u32 %d1, %r4; cvt.u16.u32 %h1, %r4; mul.wide.s32 %x3, %r4, 8;\n"
+        "add.s64 %x3, %x0, %x3; shr.u32 %r7, %r5, %r0; mov.u32 %r8, 0;\nagain:\n"
+        "setp.ne.u32 %p1, %r7, %r8; @%p1 bra next; and.b32 %r9, %r5, 3;\nloop:\n"
+        "mad.lo.s32 %r6, %r6, 5, %r1; xor.b32 %r6, %r6, %r10; mul.wide.u32 %x6, %r6, %r4;\n"
+        "add.s64 %x5, %x5, %x6; mul.lo.s16 %h1, %h1, 9; add.s16 %h1, %h1, 1;\n"
+        "setp.lt.u32 %p2, %r6, %r10; selp.b32 %r11, %r6, %r9, %p2; add.s32 %r6, %r6, %r11;\n"
+        "setp.gt.s64 %p3, %x5, %x6; xor.pred %p3, %p3, %p2; @%p3 add.s32 %r6, %r6, 77;\n"
+        "fma.rn.f64 %d1, %d1, %d1, 0d3ff0000000000000; setp.gt.f64 %p6, %d1, 0d4090000000000000;\n"
+        "@%p6 sqrt.rn.f64 %d1, %d1; ld.global.u32 %r12, [%x2]; add.s32 %r6, %r6, %r12;\n"
+        "sub.s32 %r9, %r9, 1; setp.ge.s32 %p4, %r9, 0; @%p4 bra loop;\nnext:\n"
+        "add.s32 %r8, %r8, 1; setp.lt.u32 %p5, %r8, 32; @%p5 bra again;\n"
+        "st.global.u32 [%x2+16384], %r6; st.global.u64 [%x3+32768], %x5;\n"
+        "st.global.f64 [%x3+40960], %d1; cvt.u32.u16 %r13, %h1; st.global.u32 [%x2+57344], %r13;\n";
+    (void)state;
+    compare(body, ROW(2, 64), 0);
+    compare(body, ROW(2, 64), 2);
+    compare(body, ROW(1, 40), 3);
+    compare(body, ROW(1, 32), 4);
+    compare(body, ROW(2, 8), 1);
+}
+
+/* Groups that have parted meet again while other lanes have ended: the warp is not whole then. */
+static void test_groups_without_the_rest(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r5, %laneid; and.b32 %r6, %r5, 1; setp.ne.u32 %p1, %r6, 0; @%p1 ret;\n"
+        "mov.u32 %r7, %r4; setp.gt.u32 %p2, %r5, %r0; @%p2 bra met;\n"
+        "mad.lo.s32 %r7, %r7, 7, %r5; and.b32 %r8, %r7, 64; setp.eq.u32 %p3, %r8, 0;\n"
+        "@%p3 add.s32 %r7, %r7, 9;\nmet:\n"
+        "mad.lo.s32 %r7, %r7, 3, %r5; setp.lt.u32 %p4, %r7, 90; selp.b32 %r8, %r7, %r5, %p4;\n"
+        "st.global.u32 [%x2], %r8;\n";
+    (void)state;
+    compare(body, ROW(2, 64), 6);
+    compare(body, ROW(2, 64), 20);
+}
+
 static void test_uniform_loop_and_tile(void **state)
 {
     static const char body[] =
@@ -738,6 +781,8 @@ int main(void)
         cmocka_unit_test(test_uniform_loop_and_tile),
         cmocka_unit_test(test_scattered),
         cmocka_unit_test(test_diverged_lanes),
+        cmocka_unit_test(test_groups_of_lanes),
+        cmocka_unit_test(test_groups_without_the_rest),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_atomics_on_one_place),
