@@ -4,8 +4,8 @@
  *
  * Each set is run several times, under every policy with the same releases and the same times: once
  * as it stands, with full times, and then with other offsets and kernels that may end early. Jobs
- * that wait for the GPU sleep. Counted are real-time tasks alone. A change of what the GPU was given
- * costs wattshare what it costs gcaps: an update of the run list. */
+ * that wait for the GPU sleep. Counted are real-time tasks alone. A change of what the GPU was
+ * given costs wattshare what it costs gcaps: an update of the run list. */
 #include "config.h"
 
 #include <errno.h>
