@@ -17,7 +17,8 @@ TESTS += $(PROCESS_TESTS)
 EXTRA_DIST += tests/process/alone_with_header.c tests/process/lib.sh tests/process/README.md \
 	tests/process/installed.sh tests/clients/numba_client.py tests/clients/tinygrad_client.py \
 	tests/clients/triton_client.py tests/clients/halide_client.py tests/clients/nvrtc_client.c \
-	tests/clients/README.md tests/clients/programs.py tests/clients/one_each.py
+	tests/clients/README.md tests/clients/programs.py tests/clients/one_each.py \
+	tests/clients/inductor_ops.py
 
 check_PROGRAMS += tests/process/nvml_user
 tests_process_nvml_user_SOURCES = tests/process/nvml_user.c
