@@ -403,6 +403,14 @@ static void give_up(struct ws_proxy *p, const char *why)
     ws_proxy_ops_lost(p);
 }
 
+/* Nobody takes what a worker was told that did not start for told to the next one. */
+static void next_generation(struct ws_proxy *p)
+{
+    pthread_mutex_lock(&p->ops_lock);
+    p->generation++;
+    pthread_mutex_unlock(&p->ops_lock);
+}
+
 /* Return: whether there is a worker again. */
 static bool start_again(struct ws_proxy *p, const char *why)
 {
@@ -427,6 +435,8 @@ static bool start_again(struct ws_proxy *p, const char *why)
          k++) {
         usleep(pause_ms[k] * 1000);
         r = start(p, false);
+        if (r)
+            next_generation(p);
     }
     if (!r) {
         uint64_t ns = ws_proxy_host_ns() - begin;

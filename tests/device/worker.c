@@ -332,6 +332,41 @@ static void test_ends_while_it_is_asked(void **state)
     assert_int_equal(m.memory_used_bytes, 2 * 8192); /* the variables' */
 }
 
+static const char *one_instance(struct ws_dmodule *m)
+{
+    struct ws_dinstance *i;
+    uint64_t none = 0;
+    if (ws_device_instance_new(S.device, m, S.space[0], &none, &i))
+        return "an instance was refused";
+    ws_device_instance_free(S.device, i);
+    return NULL;
+}
+
+/* Instances of modules that the worker was just told, and of one that each new worker is told
+ * again because there is an instance already. */
+static const char *instances(const struct ws_ptx_module *ptx, _Atomic bool *over)
+{
+    struct ws_dmodule *old, *m;
+    struct ws_dinstance *i;
+    uint64_t none = 0;
+    if (ws_device_module_load(S.device, ptx, &old, NULL) ||
+        ws_device_instance_new(S.device, old, S.space[1], &none, &i))
+        return "there was no instance to begin with";
+    const char *wrong = NULL;
+    unsigned n = 0;
+    while (!wrong && !*over) {
+        if (ws_device_module_load(S.device, ptx, &m, NULL))
+            return "a module was refused";
+        wrong = one_instance(m);
+        ws_device_module_unload(S.device, m);
+        usleep(n++ % 4 * 10000); /* a call may also begin while there is no worker */
+        wrong = wrong ? wrong : one_instance(old);
+    }
+    ws_device_instance_free(S.device, i);
+    ws_device_module_unload(S.device, old);
+    return wrong;
+}
+
 static void *instance_main(void *arg)
 {
     static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -339,23 +374,9 @@ static void *instance_main(void *arg)
     struct ws_ptx_module *ptx;
     if (ws_ptx_parse(&ptx, text, strlen(text), NULL, NULL))
         return "the module was not read";
-    char *wrong = NULL;
-    while (!wrong && !*(_Atomic bool *)arg) {
-        struct ws_dmodule *m;
-        struct ws_dinstance *i;
-        uint64_t none = 0;
-        if (ws_device_module_load(S.device, ptx, &m, NULL)) {
-            wrong = "a module was refused";
-            break;
-        }
-        if (ws_device_instance_new(S.device, m, S.space[0], &none, &i))
-            wrong = "an instance was refused";
-        else
-            ws_device_instance_free(S.device, i);
-        ws_device_module_unload(S.device, m);
-    }
+    const char *wrong = instances(ptx, arg);
     ws_ptx_module_free(ptx);
-    return wrong;
+    return (void *)(uintptr_t)wrong;
 }
 
 /* The new one is asked for what rests on something that only the old one has answered. */

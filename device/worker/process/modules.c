@@ -30,17 +30,29 @@ static void put_kernel(FILE *f, const struct ws_kernel_info *i)
 
 /* Each function that serves a row of calls.def writes the answer's contents to @f. Return: the
  * answer's value. */
+static int load(const struct ws_wire_message *m, struct worker_object *o, struct ws_diags *diags)
+{
+    int r = m->head.value == WS_WIRE_CODE_MACHINE
+                ? ws_cubin_module(&o->module.ptx, m->body, m->head.bytes, NULL, diags)
+                : ws_ptx_parse(&o->module.ptx, (const char *)m->body, m->head.bytes, NULL, diags);
+    if (!r) {
+        o->module.ptx->fenced = m->head.value == WS_WIRE_CODE_FENCED;
+        r = ws_device_module_load(worker.device, o->module.ptx, &o->module.code, diags);
+    }
+    if (!r && (r = worker_add(&worker.modules, o)))
+        ws_device_module_unload(worker.device, o->module.code);
+    if (r)
+        ws_ptx_module_free(o->module.ptx);
+    return r;
+}
+
+/* The daemon may ask for a module that it has told this worker already, when the worker was
+ * started: then a client waited for it. */
 static int64_t on_load(const struct ws_wire_message *m, FILE *f)
 {
     struct worker_object o = {.id = m->head.id};
     struct ws_diags diags = WS_DIAGS_NULL;
-    int r = m->head.value == WS_WIRE_CODE_MACHINE
-                ? ws_cubin_module(&o.module.ptx, m->body, m->head.bytes, NULL, &diags)
-                : ws_ptx_parse(&o.module.ptx, (const char *)m->body, m->head.bytes, NULL, &diags);
-    if (!r) {
-        o.module.ptx->fenced = m->head.value == WS_WIRE_CODE_FENCED;
-        r = ws_device_module_load(worker.device, o.module.ptx, &o.module.code, &diags);
-    }
+    int r = worker_known(&worker.modules, m->head.id, &o) ? 0 : load(m, &o, &diags);
     const struct ws_dmodule_info *info = r ? NULL : ws_dmodule_info(o.module.code);
     struct ws_wire_loaded l = {.n_kernels = info ? info->n_kernels : 0};
     fwrite(&l, sizeof(l), 1, f);
@@ -48,10 +60,6 @@ static int64_t on_load(const struct ws_wire_message *m, FILE *f)
         put_kernel(f, &info->kernels[k]);
     ws_wire_put_diags(f, &diags);
     ws_diags_deinit(&diags);
-    if (!r && (r = worker_add(&worker.modules, &o)))
-        ws_device_module_unload(worker.device, o.module.code);
-    if (r)
-        ws_ptx_module_free(o.module.ptx);
     return r > 0 && !m->head.value ? ws_fold(r) : r;
 }
 
