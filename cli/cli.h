@@ -34,6 +34,10 @@ const char *ws_cli_endpoint(const char *option);
  * -ENOENT or -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
+/* Says that no daemon could be asked at @endpoint, why, and what would help. @error: of asking it,
+ * negative. @or_else: what helps instead of starting a daemon as a service; NULL: starting one by
+ * hand. Return: the exit status. */
+int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else);
 /* Sends a policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: the answer,
  * freed with ws__server_message__free_unpacked(). Return: 0, or the exit status with the error
  * printed. */

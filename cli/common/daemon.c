@@ -60,6 +60,29 @@ int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **
     return r;
 }
 
+int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else)
+{
+    if (strncmp(endpoint, "ipc://", 6) && strncmp(endpoint, "tcp://", 6))
+        ws_cli_error("\"%s\" is no endpoint of a daemon: use ipc:///PATH or tcp://ADDRESS:PORT",
+                     endpoint);
+    else if (error == -EPERM) /* ws_cli_link_open() has said it */
+        return WS_EXIT_UNAVAILABLE;
+    else if (error == -EPROTONOSUPPORT)
+        ws_cli_error("the daemon at %s is of another version: use the wattshare that came with it",
+                     endpoint);
+    else if (error == -EPROTO)
+        ws_cli_error("what answers at %s is no daemon of wattshare", endpoint);
+    else if (or_else)
+        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                     "or %s",
+                     endpoint, strerror(-error), or_else);
+    else
+        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
+                     "or wattshared --socket %s",
+                     endpoint, strerror(-error), endpoint);
+    return WS_EXIT_UNAVAILABLE;
+}
+
 static bool is_control(const Ws__ServerMessage *m)
 {
     return m->policy || m->explain;
@@ -73,10 +96,5 @@ int ws_cli_ask(const char *socket, const Ws__ClientMessage *request, Ws__ServerM
     if (!r)
         r = ws_cli_link_ask(l, request, is_control, WS_CLI_TIMEOUT_MS, ret);
     ws_cli_link_close(l);
-    if (!r)
-        return 0;
-    ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
-                 "or wattshared --socket %s",
-                 endpoint, strerror(-r), endpoint);
-    return WS_EXIT_UNAVAILABLE;
+    return r ? ws_cli_no_daemon(endpoint, r, NULL) : 0;
 }

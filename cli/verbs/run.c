@@ -87,10 +87,10 @@ static int run_shared(const struct run_options *o)
     Ws__ServerMessage *m = NULL;
     int r = ws_cli_ask_status(endpoint, WS_CLI_TIMEOUT_MS, &m);
     if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one (systemctl start wattshared), "
-                     "or start one for this command alone: wattshare run --private -- %s",
-                     endpoint, strerror(-r), o->argv[0]);
-        return WS_EXIT_UNAVAILABLE;
+        char or_else[512];
+        snprintf(or_else, sizeof(or_else),
+                 "one for this command alone: wattshare run --private -- %s", o->argv[0]);
+        return ws_cli_no_daemon(endpoint, r, or_else);
     }
     ws__server_message__free_unpacked(m, NULL);
     r = o->gate ? ws_program_gate(endpoint, o->task) : ws_program_environment(endpoint, o->task);

@@ -244,12 +244,8 @@ static int smi(int argc, char **argv)
     if (!r)
         r = ask_twice(l, m);
     ws_cli_link_close(l);
-    if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
-                     "or wattshared --socket %s",
-                     endpoint, strerror(-r), endpoint);
-        return WS_EXIT_UNAVAILABLE;
-    }
+    if (r)
+        return ws_cli_no_daemon(endpoint, r, NULL);
     r = show(&o, &format, m);
     ws__server_message__free_unpacked(m[0], NULL);
     ws__server_message__free_unpacked(m[1], NULL);

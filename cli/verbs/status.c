@@ -44,12 +44,8 @@ static int status(int argc, char **argv)
         return r;
     const char *endpoint = ws_cli_endpoint(o.socket);
     r = ws_cli_ask_status(endpoint, WS_CLI_TIMEOUT_MS, &m);
-    if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
-                     "or wattshared --socket %s",
-                     endpoint, strerror(-r), endpoint);
-        return WS_EXIT_UNAVAILABLE;
-    }
+    if (r)
+        return ws_cli_no_daemon(endpoint, r, NULL);
     (o.json ? ws_cli_status_json : ws_cli_status_text)(stdout, m->status);
     ws__server_message__free_unpacked(m, NULL);
     return 0;

@@ -265,11 +265,8 @@ static int step(int argc, char **argv)
     const char *endpoint = ws_cli_endpoint(o.socket);
     struct ws_cli_link *l = NULL;
     r = ws_cli_link_open(&l, endpoint);
-    if (r) {
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared",
-                     endpoint, strerror(-r));
-        return WS_EXIT_UNAVAILABLE;
-    }
+    if (r)
+        return ws_cli_no_daemon(endpoint, r, NULL);
     r = is_begin ? begin(l, endpoint, &o) : collect(l, endpoint, &o, is_look);
     ws_cli_link_close(l);
     return r;

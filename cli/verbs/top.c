@@ -371,9 +371,7 @@ static int top(int argc, char **argv)
     if (t.now)
         ws__server_message__free_unpacked(t.now, NULL);
     ws_cli_link_close(t.link);
-    if (r && r != -EPIPE)
-        ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
-                     "or wattshared --socket %s",
-                     endpoint, strerror(-r), endpoint);
-    return r ? WS_EXIT_UNAVAILABLE : 0;
+    if (r == -EPIPE)
+        return WS_EXIT_UNAVAILABLE;
+    return r ? ws_cli_no_daemon(endpoint, r, NULL) : 0;
 }

@@ -269,9 +269,8 @@ static int trace_to(FILE *f, const char *endpoint, double seconds)
     if (!e)
         e = ws_cli_link_status(l, WS_CLI_TIMEOUT_MS, &status);
     if (e) {
-        ws_cli_error("no answer from a daemon at %s (%s)", endpoint, strerror(-e));
         ws_cli_link_close(l);
-        return WS_EXIT_UNAVAILABLE;
+        return ws_cli_no_daemon(endpoint, e, NULL);
     }
     ws_trace_begin(&r.t, f);
     name_gpus(&r, status->status);

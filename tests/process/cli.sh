@@ -21,7 +21,11 @@ run 2 "only one of them" run --private --socket ipc:///x -- true
 # no daemon
 run 69 "ipc://$tmp/none" status --socket "ipc://$tmp/none"
 run 69 'run --private -- true' run --socket "ipc://$tmp/none" -- true
-run 69 "nonsense://x" status --socket nonsense://x
+run 69 'start one: systemctl start wattshared, or wattshared' status --socket "ipc://$tmp/none"
+run 69 '"nonsense://x" is no endpoint of a daemon: use ipc:///PATH or tcp://' status --socket nonsense://x
+run 69 "\"$tmp/none\" is no endpoint of a daemon" run --socket "$tmp/none" -- true
+run 69 "tcp needs keys" status --socket tcp://127.0.0.1:1
+grep -q "no answer" "$tmp/out" && { cat "$tmp/out"; fail "missing keys are said to be a missing daemon"; }
 run 127 "not found" run --private -- no-such-program-at-all
 r=0
 LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" WATTSHARE_SOCKET="ipc://$tmp/none" timeout 100 "$cuda/drv_aes" 1 >"$tmp/out" 2>&1 || r=$?
