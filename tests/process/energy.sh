@@ -5,7 +5,7 @@
 # any status, the accounts do not add up to the GPUs' counters to the microjoule, or if a status
 # does not say what the joules of a software GPU were held against.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-kills=${KILLS:-$([ -n "$asan" ] && echo 20 || echo 60)}
+kills=${KILLS:-$([ -n "$asan" ] && echo 20 || echo 30)}
 cat >"$tmp/conf" <<EOF
 gpus = {"rtx3070", "t400"}
 catalog = {"$src/conf/gpu.d"}
