@@ -28,8 +28,6 @@ static void put_kernel(FILE *f, const struct ws_kernel_info *i)
     fwrite(why, 1, q.why_bytes, f);
 }
 
-/* Each function that serves a row of calls.def writes the answer's contents to @f. Return: the
- * answer's value. */
 static int load(const struct ws_wire_message *m, struct worker_object *o, struct ws_diags *diags)
 {
     int r = m->head.value == WS_WIRE_CODE_MACHINE
@@ -45,6 +43,8 @@ static int load(const struct ws_wire_message *m, struct worker_object *o, struct
         ws_ptx_module_free(o->module.ptx);
     return r;
 }
+
+/* ---- what serves rows of calls.def: writes the contents of an answer, returns its value ---- */
 
 /* The daemon may ask for a module that it has told this worker already, when the worker was
  * started: then a client waited for it. */
