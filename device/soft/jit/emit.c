@@ -226,20 +226,28 @@ static void try_whole(struct ws_jit_emit *e, uint32_t s)
     L.BuildBr(e->b, go(e, WS_JIT_WHOLE, &p->img->segs[s]));
 }
 
-/* The block that does so, from the masked version. */
-static llvm_block whole(struct ws_jit_emit *e, uint32_t s)
+/* Code that leads to segment @s and is emitted at its first use, as part of version @v. @made: by
+ * segment, where it stands. */
+static llvm_block way_to(struct ws_jit_emit *e, llvm_block *made, uint32_t s, enum ws_jit_version v,
+                         void (*emit)(struct ws_jit_emit *e, uint32_t s))
 {
     llvm_block here = L.GetInsertBlock(e->b);
-    enum ws_jit_version v = e->v;
-    if (!e->whole[s]) {
-        e->whole[s] = ws_jit_block(e);
-        ws_jit_begin(e, e->whole[s]);
-        e->v = WS_JIT_MASKED;
-        try_whole(e, s);
+    enum ws_jit_version before = e->v;
+    if (!made[s]) {
+        made[s] = ws_jit_block(e);
+        ws_jit_begin(e, made[s]);
         e->v = v;
+        emit(e, s);
+        e->v = before;
         ws_jit_begin(e, here);
     }
-    return e->whole[s];
+    return made[s];
+}
+
+static void go_whole_or(struct ws_jit_emit *e, llvm_value lanes, uint32_t s, llvm_block parted)
+{
+    llvm_value all = L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), "");
+    L.BuildCondBr(e->b, all, way_to(e, e->whole, s, WS_JIT_MASKED, try_whole), parted);
 }
 
 /* ---- the narrow version ---- */
@@ -251,21 +259,11 @@ static void begin_group(struct ws_jit_emit *e)
     ws_jit_set_active(e, active);
 }
 
-/* The block that takes the active lanes, which are of one group, to the segment. */
-static llvm_block narrow(struct ws_jit_emit *e, uint32_t s)
+/* Takes the active lanes, which are of one group, to the segment. */
+static void enter_narrow(struct ws_jit_emit *e, uint32_t s)
 {
-    llvm_block here = L.GetInsertBlock(e->b);
-    enum ws_jit_version v = e->v;
-    if (!e->narrow[s]) {
-        e->narrow[s] = ws_jit_block(e);
-        ws_jit_begin(e, e->narrow[s]);
-        e->v = WS_JIT_NARROW;
-        begin_group(e);
-        L.BuildBr(e->b, go(e, WS_JIT_NARROW, &e->p->img->segs[s]));
-        e->v = v;
-        ws_jit_begin(e, here);
-    }
-    return e->narrow[s];
+    begin_group(e);
+    L.BuildBr(e->b, go(e, WS_JIT_NARROW, &e->p->img->segs[s]));
 }
 
 /* Whether lanes are all of the group that begins at @group. */
@@ -285,7 +283,8 @@ static void go_parted(struct ws_jit_emit *e, llvm_value lanes, const struct ws_s
         L.BuildCondBr(e->b, are_of(e, lanes, ws_jit_group_of(e, lanes)), few, many);
         ws_jit_begin(e, few);
         ws_jit_put(e, lanes, e->active);
-        L.BuildBr(e->b, narrow(e, (uint32_t)(seg - e->p->img->segs)));
+        L.BuildBr(e->b, way_to(e, e->narrow, (uint32_t)(seg - e->p->img->segs), WS_JIT_NARROW,
+                               enter_narrow));
         ws_jit_begin(e, many);
     }
     ws_jit_set_active(e, lanes);
@@ -300,13 +299,11 @@ static void widen(struct ws_jit_emit *e, llvm_value lanes, uint32_t s, llvm_bloc
     L.BuildCondBr(e->b, are_of(e, lanes, ws_jit_get(e, e->i32, e->group)), few, many);
     ws_jit_begin(e, few);
     ws_jit_set_active(e, lanes);
-    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
-                  whole(e, s), in);
+    go_whole_or(e, lanes, s, in);
     ws_jit_begin(e, many);
     e->v = WS_JIT_MASKED;
     ws_jit_set_active(e, lanes);
-    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
-                  whole(e, s), part);
+    go_whole_or(e, lanes, s, part);
     ws_jit_begin(e, part);
     L.BuildBr(e->b, go(e, WS_JIT_MASKED, &e->p->img->segs[s]));
     e->v = WS_JIT_NARROW;
@@ -349,8 +346,7 @@ static void meet(struct ws_jit_emit *e, uint32_t s, llvm_block in, llvm_block ou
         return;
     }
     ws_jit_set_active(e, lanes);
-    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, lanes, ws_jit_int(e, e->i32, e->p->full), ""),
-                  whole(e, s), in);
+    go_whole_or(e, lanes, s, in);
 }
 
 /* Lanes t go to one segment, the rest to another: the lower goes on. */
