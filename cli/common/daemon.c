@@ -62,10 +62,11 @@ int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **
 
 int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else)
 {
-    if (strncmp(endpoint, "ipc://", 6) && strncmp(endpoint, "tcp://", 6))
+    bool tcp = !strncmp(endpoint, "tcp://", 6);
+    if (!tcp && strncmp(endpoint, "ipc://", 6))
         ws_cli_error("\"%s\" is no endpoint of a daemon: use ipc:///PATH or tcp://ADDRESS:PORT",
                      endpoint);
-    else if (error == -EPERM) /* ws_cli_link_open() has said it */
+    else if (tcp && error == -EPERM) /* ws_cli_link_open() has said it */
         return WS_EXIT_UNAVAILABLE;
     else if (error == -EPROTONOSUPPORT)
         ws_cli_error("the daemon at %s is of another version: use the wattshare that came with it",
