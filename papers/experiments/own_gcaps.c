@@ -183,8 +183,9 @@ static int run_own_gcaps(struct ws_experiment_run *x)
     t.sums = ws_alloc_array(n, sizeof(*t.sums));
     FILE *csv = t.sums ? ws_experiment_csv(x, "own-gcaps") : NULL;
     if (!csv) {
+        int r = t.sums ? -EIO : -ENOMEM;
         free(t.sums);
-        return t.sums ? -EIO : -ENOMEM;
+        return r;
     }
     struct ws_progress_bar bar;
     ws_progress_bar_start(&bar, "own-gcaps", n);
