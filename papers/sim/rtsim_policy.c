@@ -36,21 +36,16 @@ int ws_rtsim_policy_make(struct ws_rtsim *rt)
     return r > 0 ? -EINVAL : r;
 }
 
-/* What all kernels of a job of task @i take, in ms. */
-static double kernels_ms(const struct ws_rtsim *rt, int i)
-{
-    int64_t sum = 0;
-    for (int k = 0; k < rt->set->tasks[i].n_segments; k++)
-        sum += rt->set->tasks[i].segments[k].kernel;
-    return (double)sum / (double)rt->set->per_ms;
-}
-
 /* A kernel's time is known on the SMs of its task, and on all where it has none of its own. A task
  * that never asks for the GPU has no cost. */
 static void describe_cost(struct ws_rtsim *rt, int i)
 {
     const struct ws_rtsim_task *t = &rt->set->tasks[i];
-    double *wcet = &rt->wcet[(size_t)i * (size_t)rt->set->n_sms], kernels = kernels_ms(rt, i);
+    double *wcet = &rt->wcet[(size_t)i * (size_t)rt->set->n_sms];
+    int64_t sum = 0;
+    for (int k = 0; k < t->n_segments; k++)
+        sum += t->segments[k].kernel;
+    double kernels = (double)sum / (double)rt->set->per_ms;
     int own = (int)ws_sm_set_count(&t->sms);
     if (!own)
         own = rt->set->n_sms;
@@ -135,6 +130,12 @@ static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
         job->state = WS_JOB_PREEMPTED;
     }
     return true;
+}
+
+/* What all kernels of a job of @task take, in ms. */
+static double kernels_ms(const struct ws_rtsim *rt, int task)
+{
+    return rt->costs[task].wcet[rt->set->n_sms - 1];
 }
 
 /* What the kernel of the segment at which @task is still needs at most, in ms. */
