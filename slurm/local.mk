@@ -10,19 +10,20 @@ slurm_spank_wattshare_so_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SPANK_WATTSHARE='"$(bind
 slurm_spank_wattshare_so_CFLAGS = $(WS_CFLAGS) -fvisibility=default
 slurm_spank_wattshare_so_LDFLAGS = -shared -Wl,-Bsymbolic
 endif
-# What decides is built everywhere, for its test and its benchmark; the service needs libslurm.
+# What decides is built everywhere, for its test and its benchmark; the service
+# belongs to a machine with Slurm.
 noinst_LIBRARIES += slurm/planner/libplan.a
 slurm_planner_libplan_a_SOURCES = slurm/planner/plan.c slurm/planner/plan.h slurm/planner/note.c \
-	slurm/planner/note.h
+	slurm/planner/note.h slurm/hosts.c slurm/hosts.h
 PLAN_LIBS = slurm/planner/libplan.a policy/libpolicy.a models/libmodels.a base/libbase.a -lm
 if HAVE_SPANK
 sbin_PROGRAMS += slurm/planner/wattshare-planner
 slurm_planner_wattshare_planner_SOURCES = slurm/planner/main.c slurm/planner/answer.c \
 	slurm/planner/answer.h slurm/planner/settings.c slurm/planner/settings.h \
-	slurm/planner/jobs.c slurm/planner/jobs.h
+	slurm/planner/jobs.c slurm/planner/jobs.h slurm/planner/ctld.c slurm/planner/ctld.h
 slurm_planner_wattshare_planner_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) -DSYSCONFDIR='"$(sysconfdir)"' \
 	-DSBINDIR='"$(sbindir)"'
-slurm_planner_wattshare_planner_LDADD = $(PLAN_LIBS) $(CONFUSE_LIBS) -lslurm -lpthread
+slurm_planner_wattshare_planner_LDADD = $(PLAN_LIBS) $(CONFUSE_LIBS) -lpthread
 endif
 # slurm.conf can name a program, but no arguments; so there is one for each direction.
 if HAVE_SPANK
@@ -30,11 +31,11 @@ sbin_PROGRAMS += slurm/power/wattshare-resume slurm/power/wattshare-suspend
 slurm_power_wattshare_resume_SOURCES = slurm/power/power.c
 slurm_power_wattshare_resume_CPPFLAGS = $(AM_CPPFLAGS) -DWS_POWER='"on"' \
 	-DSYSCONFDIR='"$(sysconfdir)"'
-slurm_power_wattshare_resume_LDADD = -lslurm
+slurm_power_wattshare_resume_LDADD = slurm/planner/libplan.a base/libbase.a
 slurm_power_wattshare_suspend_SOURCES = slurm/power/power.c
 slurm_power_wattshare_suspend_CPPFLAGS = $(AM_CPPFLAGS) -DWS_POWER='"off"' \
 	-DSYSCONFDIR='"$(sysconfdir)"'
-slurm_power_wattshare_suspend_LDADD = -lslurm
+slurm_power_wattshare_suspend_LDADD = slurm/planner/libplan.a base/libbase.a
 endif
 dist_slurmlib_SCRIPTS = slurm/node/wattshare-node
 slurmlib_DATA = slurm/planner/job_submit.lua

@@ -30,7 +30,7 @@ static const char *read_question(const char *text, struct question *q)
 }
 
 static void accept(const struct ws_planner_config *c, const struct ws_plan_place *p, double made,
-                   double deadline, const char *node, char *answer, size_t size)
+                   double deadline, const char *node, bool waits, char *answer, size_t size)
 {
     char note[512];
     struct ws_plan_note n = {.made = made,
@@ -40,12 +40,14 @@ static void accept(const struct ws_planner_config *c, const struct ws_plan_place
                              .volt = p->point.v,
                              .core = p->point.fc,
                              .memory = p->point.fm,
-                             .energy = p->point.p * fmax(p->point.t - c->margin_s, 0)};
+                             .energy = p->point.p * fmax(p->point.t - c->margin_s, 0),
+                             .waits = waits};
     /* Slurm's limits are whole minutes; a job that takes twice as long as planned is not what was
      * planned. */
     int minutes = (int)ceil(2 * p->point.t / 60);
     if (ws_plan_note_write(note, sizeof(note), &n))
-        snprintf(answer, size, "yes %s %d %s", node, minutes, note);
+        snprintf(answer, size, "yes %s %d %.0f %s", node, minutes,
+                 waits ? ws_planner_resume_timeout(c) : 0, note);
     else
         snprintf(answer, size, "no the plan has numbers that are too large");
 }
@@ -72,7 +74,7 @@ void ws_planner_answer(struct ws_planner_jobs *jobs, const char *question, char 
     struct ws_plan_place place;
     struct question q;
     char node[64];
-    bool any = false;
+    bool any = false, waits;
     const char *wrong = read_question(question, &q);
     if (wrong) {
         snprintf(answer, size, "no %s", wrong);
@@ -92,12 +94,12 @@ void ws_planner_answer(struct ws_planner_jobs *jobs, const char *question, char 
     double made = fmax(ws_planner_now(), last + 1e-6); /* no two plans have the same */
     last = made;
     wish.deadline = made + q.finish;
-    int r = ws_planner_jobs_place(jobs, made, &wish, &place, node);
+    int r = ws_planner_jobs_place(jobs, made, &wish, &place, node, &waits);
     if (r)
         snprintf(answer, size, "unknown %s",
                  r > 0 ? "slurmctld has shown no node with GPUs yet" : strerror(-r));
     else if (place.node < 0)
         refuse(&q, &place, made, answer, size);
     else
-        accept(c, &place, made, wish.deadline, node, answer, size);
+        accept(c, &place, made, wish.deadline, node, waits, answer, size);
 }

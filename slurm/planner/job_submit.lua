@@ -47,11 +47,20 @@ function slurm_job_submit(job, parts, uid)
         slurm.log_user("wattshare: " .. text)
         return slurm.ERROR
     end
-    local node, minutes, note = (word == "yes" and text or ""):match("^(%S+) (%d+) (plan: .*)$")
+    local node, minutes, delay, note = (word == "yes" and text or ""):match("^(%S+) (%d+) (%d+) (plan: .*)$")
     if not node then
         slurm.log_user("wattshare: this job has no plan, and its deadline may be missed: "
             .. (text or "wattshare-planner does not answer"))
         return slurm.SUCCESS
+    end
+    -- The planner lets the job begin when its node has come up. If the planner ends before, Slurm
+    -- does, when the node would be taken for down if it had not come up.
+    if tonumber(delay) > 0 then
+        if job.begin_time and job.begin_time > os.time() then
+            note = note:gsub(", waits for its node", "")
+        else
+            job.begin_time = os.time() + tonumber(delay)
+        end
     end
     job.req_nodes = node
     job.admin_comment = note

@@ -31,11 +31,13 @@ WS_MUST_CHECK int ws_planner_jobs_start(struct ws_planner_jobs *j,
  * ws_planner_jobs_place() - plans a job, and counts it as one that Slurm has
  * @made: the number of the plan, as in its note
  * @ret_node: the name of the node; "": no plan meets the deadline
+ * @ret_waits: whether the node must come up first; then the job is to be submitted with a time
+ * before which it does not begin, and a note that says so, and begins when the node is up
  *
  * Return: 0; 1: slurmctld has not answered yet, or no node has a GPU for it; or a negative errno.
  */
 WS_MUST_CHECK int ws_planner_jobs_place(struct ws_planner_jobs *j, double made,
                                         const struct ws_plan_wish *wish, struct ws_plan_place *ret,
-                                        char ret_node[64]);
+                                        char ret_node[64], bool *ret_waits);
 
 #endif

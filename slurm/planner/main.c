@@ -165,7 +165,7 @@ static int print_power_saving(const char *config_path)
     }
     printf("SuspendTime=%.0f\nResumeTimeout=%.0f\nSuspendProgram=%s/wattshare-suspend\n"
            "ResumeProgram=%s/wattshare-resume\n",
-           fmax(ceil(longest), 1), ceil(fmax(2 * c.turn_on_s, 60)), SBINDIR, SBINDIR);
+           fmax(ceil(longest), 1), ws_planner_resume_timeout(&c), SBINDIR, SBINDIR);
     return 0;
 }
 

@@ -14,6 +14,7 @@ struct ws_plan_note {
     double end, deadline;
     double volt, core, memory; /* shares of the GPU's default */
     double energy;             /* J */
+    bool waits;                /* it begins when the planner says that its node is up */
 };
 
 /* Writes the entry "plan: …". Return: false: it is longer than @size - 1. */

@@ -186,3 +186,8 @@ double ws_planner_break_even(const struct ws_planner_config *c, int kind)
     double idle_w = c->kinds[kind].idle_w;
     return idle_w > 0 && c->turn_on_j > 0 ? c->turn_on_j / idle_w : INFINITY;
 }
+
+double ws_planner_resume_timeout(const struct ws_planner_config *c)
+{
+    return ceil(fmax(2 * c->turn_on_s, 60));
+}

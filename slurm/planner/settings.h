@@ -44,5 +44,8 @@ bool ws_planner_model_of(const struct ws_planner_config *c, int kind, const char
  * until the idle GPUs have taken what switching on again costs (Mei et al., dynamic resource sleep:
  * rho = Delta / P_idle). Return: seconds; INFINITY: never, or the costs are not known. */
 double ws_planner_break_even(const struct ws_planner_config *c, int kind);
+/* After how many seconds Slurm is to take a node that is being switched on for down
+ * (ResumeTimeout). */
+double ws_planner_resume_timeout(const struct ws_planner_config *c);
 
 #endif

@@ -12,13 +12,15 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
-#include <slurm/slurm.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
+
+#include "slurm/hosts.h"
 
 enum { AT_ONCE = 64 }; /* programs of the site */
 
@@ -59,12 +61,28 @@ static bool wait_for_one(void)
     return pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
+struct switching {
+    const char *program;
+    int n; /* programs that run */
+    bool ok;
+};
+
+static int switch_node(const char *node, void *arg)
+{
+    struct switching *w = arg;
+    if (w->n == AT_ONCE) {
+        w->ok = wait_for_one() && w->ok;
+        w->n--;
+    }
+    bool started = start(w->program, node);
+    w->n += started;
+    w->ok = w->ok && started;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *program = getenv("WATTSHARE_POWER");
-    int n = 0;
-    bool ok = true;
-    char *node;
     program = program ? program : SYSCONFDIR "/wattshare/power";
     if (argc != 2 || !strcmp(argv[1], "--help")) {
         fprintf(stderr, "usage: %s NODES\nRuns \"%s %s NODE\" for each of them.\n", argv[0],
@@ -73,22 +91,11 @@ int main(int argc, char **argv)
     }
     become_ordinary();
     openlog("wattshare-power", LOG_PID | LOG_PERROR, LOG_DAEMON);
-    hostlist_t nodes = slurm_hostlist_create(argv[1]);
-    if (!nodes) {
+    struct switching w = {.program = program, .ok = true};
+    int r = ws_hosts_each(argv[1], switch_node, &w);
+    if (r)
         syslog(LOG_ERR, "cannot read the list of nodes %s", argv[1]);
-        return 1;
-    }
-    for (; (node = slurm_hostlist_shift(nodes)); free(node)) {
-        if (n == AT_ONCE) {
-            ok = wait_for_one() && ok;
-            n--;
-        }
-        bool started = start(program, node);
-        n += started;
-        ok = ok && started;
-    }
-    slurm_hostlist_destroy(nodes);
-    for (; n; n--)
-        ok = wait_for_one() && ok;
-    return !ok;
+    for (; w.n; w.n--)
+        w.ok = wait_for_one() && w.ok;
+    return r || !w.ok;
 }

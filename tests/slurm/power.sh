@@ -45,9 +45,31 @@ expect 1 "no plan makes this job in time; as the cluster is now, it takes --watt
 expect 0 "PASS drv_matmul" as_user srun --wattshare=any --watt-length=3 --watt-finish=600 "$program"
 grep -q "^on n2$" "$cluster/power" || { cat "$cluster/power"; fail "the frugal node was not switched on"; }
 ! grep -q "^on n1$" "$cluster/power" || fail "the other node was switched on, too"
+# It waited for the node and not for Slurm, which looks only every 30 s whether a node has come up.
+last() { scontrol show job -d | awk -v RS= 'END { print " " $0 }' >"$tmp/job"; }
+seconds() { date -d "$(sed -n "s/.* $1=\([^ ]*\).*/\1/p" "$tmp/job" | head -n 1)" +%s; }
+last
+grep -q "plan: .*waits for its node" "$tmp/job" || { cat "$tmp/job"; fail "the plan does not wait for a node"; }
+waited=$(($(seconds StartTime) - $(seconds SubmitTime)))
+[ $waited -lt 40 ] || fail "the job began after $waited s, when Slurm lets it begin without the planner"
 # While the node is on, a job is possible within the time in which none was.
 cluster_wait 300 "the planner to know that a node is on" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q '^yes n2'"
 cluster_wait 600 "the node to be switched off again" both_off
 # slurmctld blocks signals, and this slurmd was started by a program of slurmctld.
 [ "$(grep -c "Slurmd shutdown completing" "$cluster/log/slurmd-n2.log")" = 2 ] || fail "a slurmd that was switched on does not end by SIGTERM"
 ok "on and off again"
+
+# Where nobody lets the job begin, Slurm does, when the node would be taken for down. This planner's
+# slurmctld refuses what the planner orders.
+kill -9 "$(cat "$cluster/run/planner.pid")"
+wait "$(cat "$cluster/run/planner.pid")" || true
+mkdir "$tmp/bin"
+printf '#!/bin/sh\n[ "$1" != update ] || exit 1\nexec %s "$@"\n' "$(command -v scontrol)" >"$tmp/bin/scontrol"
+chmod 0755 "$tmp/bin/scontrol"
+PATH=$tmp/bin:$PATH cluster_planner
+cluster_wait 300 "the planner to know that they are off" sh -c "'$planner' --ask --socket '$cluster/planner' any 3 15 | grep -q ^no"
+expect 0 "PASS drv_matmul" as_user srun --wattshare=any --watt-length=3 --watt-finish=600 "$program"
+last
+waited=$(($(seconds StartTime) - $(seconds SubmitTime)))
+[ $waited -ge 60 ] || { cat "$tmp/job"; fail "the job began after $waited s, and nobody had switched its node on"; }
+ok "without the planner's orders"

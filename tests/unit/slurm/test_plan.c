@@ -179,17 +179,28 @@ static void switched_on(void **state)
     assert_float_equal(p.start, 100, 1e-9);
 }
 
-static void note(void **state)
+static void through_a_comment(const struct ws_plan_note *a, const char *before, const char *behind)
 {
-    const struct ws_plan_note a = {1732404000.25, 12.5, 1732404020, 1732404030, 0.9, 0.8, 1.1, 7.5};
     struct ws_plan_note b;
     char text[512], comment[600];
-    assert_true(ws_plan_note_write(text, sizeof(text), &a));
-    assert_false(ws_plan_note_write(text, 20, &a));
-    assert_true(ws_plan_note_write(text, sizeof(text), &a));
-    snprintf(comment, sizeof(comment), "n1: 3 J; %s", text);
+    memset(&b, 0, sizeof(b));
+    assert_true(ws_plan_note_write(text, sizeof(text), a));
+    snprintf(comment, sizeof(comment), "%s%s%s", before, text, behind);
     assert_true(ws_plan_note_read(comment, &b));
-    assert_memory_equal(&a, &b, sizeof(a));
+    assert_memory_equal(a, &b, sizeof(b));
+}
+
+static void note(void **state)
+{
+    static struct ws_plan_note a = {
+        1732404000.25, 12.5, 1732404020, 1732404030, 0.9, 0.8, 1.1, 7.5, false};
+    struct ws_plan_note b;
+    char text[512];
+    through_a_comment(&a, "n1: 3 J; ", "");
+    a.waits = true;
+    through_a_comment(&a, "", "");
+    through_a_comment(&a, "", "; n1: 3 J");
+    assert_false(ws_plan_note_write(text, 20, &a));
     assert_false(ws_plan_note_read(NULL, &b));
     assert_false(ws_plan_note_read("", &b));
     assert_false(ws_plan_note_read("n1: 3 J; replan: made 1", &b));
