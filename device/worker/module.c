@@ -81,8 +81,14 @@ static int exchange(int fd, const struct ws_dmodule *m, struct ws_wire_message *
     return r ? r : ws_wire_recv(fd, answer);
 }
 
+/* Whether @r, of a connection to the worker, says that the worker has ended. */
+static bool has_ended(int64_t r)
+{
+    return r == -EIO || r == -EPIPE || r == -ECONNRESET;
+}
+
 /* Has @m loaded by the worker, or by the next one if it ends. *ret_generation: of the worker that
- * answered. Return: its result, or -EIO: the GPU is lost. */
+ * answered. Return: its result, or -EIO: the GPU is lost, or there is no connection. */
 static int64_t ask(struct ws_proxy *p, const struct ws_dmodule *m, struct ws_wire_message *answer,
                    uint32_t *ret_generation)
 {
@@ -102,7 +108,7 @@ static int64_t ask(struct ws_proxy *p, const struct ws_dmodule *m, struct ws_wir
         }
         ws_proxy_calls_end(p);
         r = p->loaders[k] < 0 ? p->loaders[k] : exchange(p->loaders[k], m, answer);
-    } while (r && ws_proxy_await(p, *ret_generation));
+    } while (has_ended(r) && ws_proxy_await(p, *ret_generation));
     loader_give(p, k);
     return r ? -EIO : answer->head.value;
 }
@@ -116,9 +122,15 @@ static void set_loaded(struct ws_proxy *p, struct ws_dmodule *m, uint32_t genera
     m->generation[p->base.index] = generation;
 }
 
+/* Whether the worker of @generation has @m. */
+static bool is_loaded(const struct ws_proxy *p, const struct ws_dmodule *m, uint32_t generation)
+{
+    return m->loaded[p->base.index] == p && m->generation[p->base.index] == generation;
+}
+
 bool ws_proxy_module_is_here(const struct ws_proxy *p, const struct ws_dmodule *m)
 {
-    return m->loaded[p->base.index] == p && m->generation[p->base.index] == p->generation;
+    return is_loaded(p, m, p->generation);
 }
 
 int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
@@ -144,7 +156,7 @@ int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m)
 int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m)
 {
     uint32_t next = p->generation + 1;
-    if (m->loaded[p->base.index] == p && m->generation[p->base.index] == next)
+    if (is_loaded(p, m, next))
         return 0;
     struct ws_wire_message *answer = ws_alloc(sizeof(*answer));
     int fd = answer ? connect_loader(p) : -ENOMEM;
@@ -320,7 +332,7 @@ void ws_proxy_question_close(struct ws_proxy *p)
     pthread_mutex_lock(&p->question_lock);
     if (p->question_fd >= 0)
         close(p->question_fd);
-    p->question_fd = -1;
+    p->question_fd = -EIO;
     pthread_mutex_unlock(&p->question_lock);
 }
 
@@ -330,24 +342,41 @@ void ws_proxy_question_open(struct ws_proxy *p)
     int fd = connect_loader(p);
     pthread_mutex_lock(&p->question_lock);
     p->question_fd = fd;
+    p->question_generation = p->generation + 1;
     pthread_mutex_unlock(&p->question_lock);
 }
 
-/* Return: the answer's value, or -EIO: no worker answers, or its answer is shorter than @bytes. */
+/* Return: the answer's value; WS_PROXY_ENDED: the worker has ended; or -EIO: the answer is shorter
+ * than @bytes, or there is no connection. question_lock held. */
 static int64_t question(struct ws_proxy *p, struct ws_wire_head head, struct ws_wire_part body,
                         void *ret, size_t bytes)
 {
     struct ws_wire_message *a = ws_alloc(sizeof(*a));
-    int64_t r = -EIO;
-    pthread_mutex_lock(&p->question_lock);
-    if (a && p->question_fd >= 0 &&
-        !ws_wire_send(p->question_fd, head, body, WS_PART_NONE, -1, 0) &&
-        !ws_wire_recv(p->question_fd, a)) {
+    int64_t r = !a ? -ENOMEM : p->question_fd < 0 ? p->question_fd : 0;
+    if (!r)
+        r = ws_wire_send(p->question_fd, head, body, WS_PART_NONE, -1, 0);
+    if (!r)
+        r = ws_wire_recv(p->question_fd, a);
+    if (r) {
+        r = has_ended(r) ? WS_PROXY_ENDED : -EIO;
+    } else {
         r = ws_wire_take(a, ret, bytes) ? a->head.value : -EIO;
         ws_wire_done_with(a);
     }
-    pthread_mutex_unlock(&p->question_lock);
     free(a);
+    return r;
+}
+
+/* The worker may have been started after @m was told to the one before. */
+static int64_t ask_occupancy(struct ws_proxy *p, const struct ws_dmodule *m,
+                             struct ws_wire_occupancy *io)
+{
+    pthread_mutex_lock(&p->question_lock);
+    int64_t r =
+        is_loaded(p, m, p->question_generation)
+            ? question(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(*io), io, sizeof(*io))
+            : WS_PROXY_ENDED;
+    pthread_mutex_unlock(&p->question_lock);
     return r;
 }
 
@@ -360,8 +389,14 @@ int ws_proxy_occupancy(struct ws_device *d, const struct ws_dmodule *cm, uint32_
     struct ws_dmodule *m = (struct ws_dmodule *)cm;
     struct ws_wire_occupancy q = {
         .kernel = kernel, .threads = threads, .shared_bytes = shared_bytes};
-    if (ws_proxy_module_here(p, m) ||
-        question(p, ws_wire_head_of(WS_WIRE_OCCUPANCY, m->id), WS_PART(q), &q, sizeof(q)))
+    uint32_t generation;
+    int64_t r;
+    do { /* of the worker, or of the next one if it ends */
+        generation = p->generation;
+        r = ws_proxy_module_here(p, m);
+        r = r ? r : ask_occupancy(p, m, &q);
+    } while (r == WS_PROXY_ENDED && ws_proxy_await(p, generation));
+    if (r)
         return ws_raise(-EINVAL);
     *ret = (struct ws_occupancy){.blocks_per_sm = q.blocks_per_sm,
                                  .limit = ws_wire_limits[q.limit % WS_ARRAY_SIZE(ws_wire_limits)]};
@@ -372,6 +407,9 @@ bool ws_proxy_charge(struct ws_device *d, uint64_t ns, uint64_t *ret_uj)
 {
     struct ws_proxy *p = ws_proxy_of(d);
     WS_PROXY_MEASURE(p);
-    return question(p, ws_wire_head_of(WS_WIRE_CHARGE, ns), WS_PART_NONE, ret_uj,
-                    sizeof(*ret_uj)) == 1;
+    pthread_mutex_lock(&p->question_lock);
+    int64_t r =
+        question(p, ws_wire_head_of(WS_WIRE_CHARGE, ns), WS_PART_NONE, ret_uj, sizeof(*ret_uj));
+    pthread_mutex_unlock(&p->question_lock);
+    return r == 1;
 }

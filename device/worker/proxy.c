@@ -208,7 +208,8 @@ static void init_locks(struct ws_proxy *p)
         ws_list_init(lists[k]);
     for (int k = 0; k < WS_PROXY_LOADERS; k++)
         p->loaders[k] = -1;
-    p->ops_fd = p->calls_fd = p->question_fd = p->program = p->page_fd = -1;
+    p->ops_fd = p->calls_fd = p->program = p->page_fd = -1;
+    p->question_fd = -EIO;
 }
 
 static int make_page(struct ws_proxy *p)

@@ -83,7 +83,7 @@ struct ws_proxy {
     /* The worker. Written by the reader, with calls_lock and ops_lock held. */
     int pid, ops_fd, calls_fd;
     struct ws_wire_page *page;
-    uint32_t generation;
+    _Atomic uint32_t generation; /* read without a lock, too */
     int page_fd;
     int open_result;
     bool opened;                 /* open_result is there */
@@ -123,7 +123,8 @@ struct ws_proxy {
 
     /* question_lock */
     pthread_mutex_t question_lock;
-    int question_fd; /* a loader's connection for questions alone; -1: there is no worker */
+    int question_fd; /* a loader's connection for questions alone; -EIO: there is no worker */
+    uint32_t question_generation; /* of its worker */
 
     pthread_t opener; /* the loop's thread */
     _Atomic uint64_t longest_wait_ns;
@@ -254,7 +255,7 @@ int ws_proxy_module_load(struct ws_device *d, const struct ws_ptx_module *m,
 void ws_proxy_module_unload(struct ws_dmodule *m);
 /* Makes sure that the worker has @m. calls_lock not held. Return: 0, -ENOMEM, -EIO. */
 WS_MUST_CHECK int ws_proxy_module_here(struct ws_proxy *p, struct ws_dmodule *m);
-/* Whether the worker that runs now has @m. calls_lock or @m's lock held. */
+/* Whether the worker that runs now has @m; with calls_lock held it goes on to be so. */
 WS_MUST_CHECK bool ws_proxy_module_is_here(const struct ws_proxy *p, const struct ws_dmodule *m);
 /* Makes sure that a worker that is being started has @m; for the reader. */
 WS_MUST_CHECK int ws_proxy_module_restore(struct ws_proxy *p, struct ws_dmodule *m);

@@ -59,9 +59,9 @@ struct ws_dmodule { /* begins with its info */
     size_t text_len;
     bool fenced; /* ws_ptx_module.fenced, which the text does not say */
     uint64_t id;
-    pthread_mutex_t lock; /* of the following */
-    struct ws_proxy *loaded[WS_ACCESS_DEVICES];
-    uint32_t generation[WS_ACCESS_DEVICES];
+    pthread_mutex_t lock; /* held while a worker is told the module */
+    struct ws_proxy *_Atomic loaded[WS_ACCESS_DEVICES];
+    _Atomic uint32_t generation[WS_ACCESS_DEVICES]; /* of the worker that has it */
 };
 struct ws_dinstance {
     struct ws_list node;

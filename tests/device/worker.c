@@ -335,15 +335,18 @@ static void test_ends_while_it_is_asked(void **state)
 static const char *one_instance(struct ws_dmodule *m)
 {
     struct ws_dinstance *i;
+    struct ws_occupancy fits;
     uint64_t none = 0;
+    if (ws_device_occupancy(S.device, m, 0, 32, 0, &fits))
+        return "a question about a module was not answered";
     if (ws_device_instance_new(S.device, m, S.space[0], &none, &i))
         return "an instance was refused";
     ws_device_instance_free(S.device, i);
     return NULL;
 }
 
-/* Instances of modules that the worker was just told, and of one that each new worker is told
- * again because there is an instance already. */
+/* Instances of modules that the worker was just told, and questions about them; also of one module
+ * that each new worker is told again because there is an instance already. */
 static const char *instances(const struct ws_ptx_module *ptx, _Atomic bool *over)
 {
     struct ws_dmodule *old, *m;
