@@ -4,7 +4,9 @@
  * tests/process/doctor.sh. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +112,40 @@ static void check_libraries(struct ws_doctor *d, struct ws_finding *f)
 
 /* ---- wattshare itself ---- */
 
+/* The service's socket is for the group wattshare. */
+static void check_group(struct ws_doctor *d, struct ws_finding *f)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    const char *name = user ? user->pw_name : "USER";
+    FILE *file = fopen(ws_doctor_path(d, "/etc/group"), "re");
+    const struct group *g;
+    bool listed = false;
+    while (file && (g = fgetgrent(file)) && strcmp(g->gr_name, "wattshare") != 0)
+        ;
+    if (!file || !g) {
+        ws_finding_set(f, WS_FINDING_NOTE,
+                       "there is no group wattshare: a service would be for its own user alone");
+        ws_finding_advise(f, "install wattshare's package, or groupadd --system wattshare");
+        goto done;
+    }
+    for (char **member = g->gr_mem; *member; member++)
+        listed = listed || !strcmp(*member, name);
+    if (!geteuid() || getegid() == g->gr_gid || group_member(g->gr_gid)) {
+        ws_finding_set(f, WS_FINDING_GOOD, "this user may use the service");
+    } else if (listed) {
+        ws_finding_set(f, WS_FINDING_NOTE,
+                       "%s is in the group wattshare, and was not when this session began", name);
+        ws_finding_advise(f, "log in again, or newgrp wattshare");
+    } else {
+        ws_finding_set(f, WS_FINDING_NOTE,
+                       "%s is not in the group wattshare, which the service is for", name);
+        ws_finding_advise(f, "usermod -a -G wattshare %s, and log in again", name);
+    }
+done:
+    if (file)
+        fclose(file);
+}
+
 static void check_daemon(struct ws_doctor *d, struct ws_finding *f)
 {
     Ws__ServerMessage *m = NULL;
@@ -146,6 +182,7 @@ const struct ws_check ws_doctor_checks[] = {
     {"shared memory", check_shared_memory},
     {"toolkit", check_toolkit},
     {"libraries", check_libraries},
+    {"group", check_group},
     {"daemon", check_daemon},
     {NULL, NULL},
 };

@@ -38,8 +38,12 @@ static const char *advice_of(int e)
 
 void ws_doctor_device_files(struct ws_doctor *d, struct ws_finding *f)
 {
-    static const char *const files[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
+    enum { MAX_GPUS = 64 };
+    char gpu[32] = "/dev/nvidia0"; /* a container may have another one only */
+    const char *const files[] = {"/dev/nvidiactl", gpu, "/dev/nvidia-uvm"};
     int n = 0;
+    for (int i = 0; i < MAX_GPUS && !exists(d, gpu); i++)
+        snprintf(gpu, sizeof(gpu), "/dev/nvidia%d", (i + 1) % MAX_GPUS);
     for (size_t i = 0; i < WS_ARRAY_SIZE(files); i++)
         n += exists(d, files[i]);
     if (!n) {
@@ -75,9 +79,15 @@ void ws_doctor_driver(struct ws_doctor *d, struct ws_finding *f)
             text[strcspn(text, "\n")] = 0;
         ws_finding_set(f, files ? WS_FINDING_BAD : WS_FINDING_NOTE, "%s",
                        text ? text : "out of memory");
-        if (files)
+        void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+        if (library)
+            ws_finding_advise(f, "see nvidia-smi -L and CUDA_VISIBLE_DEVICES; update a driver "
+                                 "older than 550, and restart the machine after an update");
+        else if (files)
             ws_finding_advise(f, "install the driver's libraries (libcuda.so.1) of CUDA 12.4 or "
                                  "newer, of the version that the kernel has loaded");
+        if (library)
+            dlclose(library);
         free(text);
         ws_diags_deinit(&diags);
         return;

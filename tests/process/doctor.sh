@@ -9,12 +9,14 @@ mkdir -p "$root/dev/shm" "$root/tmp"
 export WS_DOCTOR_ROOT="$root" ASAN_OPTIONS=detect_leaks=0
 none=ipc://$tmp/none
 
-# finding STATUS STATE CHECK TEXT [VARIABLE=VALUE…]: what that check says, with those variables
+# finding STATUS STATE CHECK TEXT [VARIABLE=VALUE…]: what that check says, with those variables; as
+# the user $as, if that is set
 finding() {
     want=$1 line=$(printf '%-4s  %-13s' "$2" "$3") text=$4
     shift 4
     r=0
-    env "$@" LD_LIBRARY_PATH="${driver_path:-$tmp}" "$wattshare" doctor --socket "${socket:-$none}" >"$tmp/out" 2>"$tmp/err" || r=$?
+    # shellcheck disable=SC2086 # words
+    ${as:+setpriv --reuid $as --regid $as ${groups:---clear-groups}} env "$@" LD_LIBRARY_PATH="${driver_path:-$tmp}" "$wattshare" doctor --socket "${socket:-$none}" >"$tmp/out" 2>"$tmp/err" || r=$?
     [ $r = "$want" ] || { cat "$tmp/out" "$tmp/err"; fail "doctor ended with status $r, not $want"; }
     grep -F -A 1 -e "$line" "$tmp/out" | tr '\n' ' ' | grep -qF -e "$text" || { cat "$tmp/out" "$tmp/err"; fail "no '$line … $text'"; }
     ok "$line: $text"
@@ -29,7 +31,7 @@ finding 0 good libraries "no library"
 finding 0 note daemon "systemctl start wattshared"
 finding 0 good toolkit "there is no CUDA toolkit" PATH=/usr/bin:/bin
 "$wattshare" doctor --json --socket "$none" >"$tmp/json" || fail "doctor --json"
-[ "$(grep -c '"check":' "$tmp/json")" = 13 ] || { cat "$tmp/json"; fail "13 checks are expected"; }
+[ "$(grep -c '"check":' "$tmp/json")" = 14 ] || { cat "$tmp/json"; fail "14 checks are expected"; }
 run 2 '' doctor x
 
 # device files, and none of the driver's libraries
@@ -41,17 +43,30 @@ rmdir "$root/dev/nvidia0"
 touch "$root/dev/nvidia0"
 finding 1 good "device files" "can be opened"
 finding 1 bad driver "install the driver's libraries"
+mv "$root/dev/nvidia0" "$root/dev/nvidia3" # what a container may have of several
+finding 1 good "device files" "can be opened"
+mv "$root/dev/nvidia3" "$root/dev/nvidia0"
+# A device cgroup forbids what the file's mode allows; so does this attribute.
+if chattr +i "$root/dev/nvidia0" 2>/dev/null; then
+    r=0
+    (finding 1 bad "device files" "start it with --gpus all") || r=1
+    chattr -i "$root/dev/nvidia0"
+    [ $r = 0 ] || exit 1
+fi
 
 # the driver, and what it says of its GPU
 driver_path=$mock
 finding 0 good driver "1 GPU"
 finding 0 good driver "2 GPUs" WS_MOCK_GPUS=2
+finding 1 bad driver "does not start: NO_DEVICE" WS_MOCK_GPUS=0
+finding 1 bad driver "see nvidia-smi -L" WS_MOCK_GPUS=0
 finding 1 bad driver "12.4" WS_MOCK_VERSION=12020
 finding 1 bad driver "cuMemMap" WS_MOCK_WITHOUT=cuMemMap
 finding 1 bad driver "no virtual memory management" WS_MOCK_NO_VMM=1
 finding 0 good energy "can be read"
 finding 0 note energy "no counter of energy" WS_MOCK_NVML_FAIL=nvmlDeviceGetTotalEnergyConsumption:3
 finding 0 note energy "cannot be initialised" WS_MOCK_NVML_FAIL=nvmlInit_v2:9
+finding 0 note energy "NVML knows no GPU" WS_MOCK_NVML_FAIL=nvmlDeviceGetHandleByIndex_v2:6
 finding 0 good persistence "is on"
 finding 0 note persistence "nvidia-persistenced" WS_MOCK_PERSISTENCE=0
 finding 0 good MIG "not divided"
@@ -88,7 +103,37 @@ finding 0 good toolkit "the CUDA toolkit is there"
 touch "$root/usr/local/cuda/lib64/libcublas.so.12"
 finding 0 note libraries "libcublas.so.12"
 
+# users
+mkdir "$root/etc"
+finding 0 note group "there is no group wattshare"
+echo 'wattshare:x:4242:' >"$root/etc/group"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    finding 0 good group "may use the service"
+    chmod 755 "$tmp"
+    chmod 600 "$root/dev/nvidia0"
+    other=$(id -un 65534)
+    as=65534
+    finding 1 bad "device files" "give the user of wattshared access"
+    chmod 666 "$root/dev/nvidia0"* "$root/dev/nvidiactl" "$root/dev/nvidia-uvm"
+    finding 0 note group "usermod -a -G wattshare $other"
+    echo "wattshare:x:4242:root,$other" >"$root/etc/group"
+    finding 0 note group "newgrp wattshare"
+    groups='--groups 4242' finding 0 good group "may use the service"
+    as=
+fi
+
 # a daemon
 start_daemon --gpus t400
 socket=$WATTSHARE_SOCKET
 finding 0 good daemon "with 1 GPU"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    as=65534
+    chmod 600 "$tmp/sock"
+    finding 1 bad daemon "not for this user"
+    as=
+fi
+chmod 666 "$tmp/sock"
+kill -KILL "$daemon_pid"
+wait "$daemon_pid" || true
+daemon_pid=
+finding 0 note daemon "no daemon answers"
