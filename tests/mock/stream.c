@@ -180,6 +180,7 @@ int mock_sticky(struct mock_gpu *g)
     return g->sticky;
 }
 
+/* For a program a kernel that cannot begin, because it is held, is like one that does not end. */
 bool mock_wait_idle(struct mock_gpu *g)
 {
     enum { PATIENCE_S = 20 };
@@ -188,7 +189,7 @@ bool mock_wait_idle(struct mock_gpu *g)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     pthread_mutex_lock(&gpu_lock);
-    while (!g->sticky && g->n_doing && !r)
+    while (!g->sticky && (g->n_doing || g->n_waiting) && !r)
         r = pthread_cond_timedwait(&gpu_changed, &gpu_lock, &until);
     pthread_mutex_unlock(&gpu_lock);
     return !r;
@@ -214,8 +215,10 @@ static bool begin(struct mock_stream *s, struct item *i)
 {
     struct mock_gpu *g = s->o.gpu;
     pthread_mutex_lock(&gpu_lock);
+    g->n_waiting += i->op.kind == WS_OPK_LAUNCH;
     while (must_queue(s, i) && !g->sticky)
         wait_for_change();
+    g->n_waiting -= i->op.kind == WS_OPK_LAUNCH;
     bool good = !g->sticky;
     if (good) {
         g->n_doing++;
