@@ -62,6 +62,7 @@ struct machine {
     int *first; /* [n_gpus + 1] into runs and stages */
     double *engine_free, *power_w;
     int *first_engine;
+    double *shares;           /* of all jobs of scripts, by seq */
     struct release *releases; /* heap, one for each task that releases again */
     int n_releases;
     struct ws_policy_decisions decisions;
@@ -155,6 +156,8 @@ static int add_job(struct machine *m, int task)
                                 .release = m->now,
                                 .deadline = absolute_deadline(&m->sys->tasks[task], m->now),
                                 .gpu = -1};
+    if (m->o->scripts)
+        m->shares[m->n_seq] = m->o->scripts[task].jobs[m->res->released[task]].share;
     m->n_seq++;
     m->n_waiting++;
     m->next_deadline = ws_lesser(m->next_deadline, j->deadline);
@@ -172,6 +175,17 @@ static void remove_job(struct machine *m, int job)
         m->runs[s].job -= m->runs[s].job > job;
 }
 
+/* The script's next job of a task of which one ends now. */
+static void release_after_end(struct machine *m, int task)
+{
+    const struct ws_machine_script *s = m->o->scripts ? &m->o->scripts[task] : NULL;
+    if (!s || s->timed || m->res->released[task] >= s->n)
+        return;
+    double at = m->now + s->jobs[m->res->released[task]].after;
+    m->releases[m->n_releases++] = (struct release){at, at, task};
+    release_heap_make(NULL, m->releases, m->n_releases);
+}
+
 /* Counts a job that has ended at m->now. */
 static void finish_job(struct machine *m, int job, int gpu, int slot,
                        const struct ws_policy_run *run)
@@ -187,6 +201,7 @@ static void finish_job(struct machine *m, int job, int gpu, int slot,
     if (j->deadline < INFINITY)
         r->worst_lateness = ws_greater(r->worst_lateness, end - j->deadline);
     tell(m, late ? WS_MACHINE_LATE : WS_MACHINE_DONE, j, gpu, slot, run, NULL);
+    release_after_end(m, j->task);
     remove_job(m, job);
 }
 
@@ -195,6 +210,7 @@ static void skip_job(struct machine *m, int job)
     m->res->n_skipped++;
     m->res->missed[m->jobs[job].task]++;
     tell(m, WS_MACHINE_SKIP, &m->jobs[job], -1, -1, NULL, NULL);
+    release_after_end(m, m->jobs[job].task);
     m->n_waiting--;
     remove_job(m, job);
 }
@@ -229,30 +245,39 @@ static double jitter(const struct machine *m, const struct ws_policy_task *t)
     return t->jitter > 0 && !ticks(m) ? t->jitter * drawn(~m->o->seed, 2 * m->n_seq) : 0;
 }
 
-static void schedule_next(const struct machine *m, struct release *r)
+/* Return: false: what comes next in this task is not known yet, or there is nothing. */
+static bool schedule_next(const struct machine *m, struct release *r)
 {
     const struct ws_policy_task *t = &m->sys->tasks[r->task];
+    if (m->o->scripts) {
+        const struct ws_machine_script *s = &m->o->scripts[r->task];
+        uint64_t next = m->res->released[r->task];
+        if (!s->timed || next >= s->n)
+            return false;
+        r->at = r->nominal += s->jobs[next].after;
+        return true;
+    }
+    if (!(t->period > 0))
+        return false;
     if (ticks(m)) /* this clock drifts with periods that are no whole number of ticks */
         r->nominal = m->now;
     else if (m->o->late > 0)
         r->nominal += m->o->late * t->period * drawn(~m->o->seed, 2 * m->n_seq + 1);
     r->nominal += t->period;
     r->at = r->nominal + jitter(m, t);
+    return true;
 }
 
 static int release_due(struct machine *m, bool *ret_any)
 {
     while (m->n_releases && m->releases[0].at <= m->now) {
         struct release *r = &m->releases[0];
-        const struct ws_policy_task *t = &m->sys->tasks[r->task];
         int e = add_job(m, r->task);
         if (e)
             return e;
         *ret_any = true;
-        if (!(t->period > 0))
+        if (!schedule_next(m, r))
             *r = m->releases[--m->n_releases];
-        else
-            schedule_next(m, r);
         release_heap_sift(NULL, m->releases, m->n_releases, 0);
     }
     return 0;
@@ -398,6 +423,8 @@ static int check_place(struct machine *m, const struct ws_policy_decision *d, in
 static double share_of(const struct machine *m, const struct ws_policy_job *j)
 {
     double range = m->o->early + m->o->over;
+    if (m->o->scripts)
+        return m->shares[j->seq];
     if (!(range > 0) || ticks(m))
         return 1;
     return 1 + m->o->over - range * drawn(m->o->seed, j->seq);
@@ -690,13 +717,30 @@ static int run_events(struct machine *m)
                 event.kind = WS_EVENT_ARRIVAL;
             r = ask(m, &event);
         }
-        if (r)
+        if (r || (m->o->scripts && !m->n_jobs && !m->n_releases))
             return r;
         double next = ws_lesser(next_change(m), m->o->duration);
         account(m, ws_greater(next, m->now));
         m->now = ws_greater(next, m->now);
     }
     return 0;
+}
+
+static size_t n_scripted(const struct machine *m)
+{
+    size_t n = 0;
+    for (int i = 0; m->o->scripts && i < m->sys->n_tasks; i++)
+        n += m->o->scripts[i].n;
+    return n;
+}
+
+static void first_release(struct machine *m, int task)
+{
+    const struct ws_machine_script *s = m->o->scripts ? &m->o->scripts[task] : NULL;
+    if (s && !s->n)
+        return;
+    double at = s ? s->jobs[0].after : m->sys->tasks[task].offset;
+    m->releases[m->n_releases++] = (struct release){at, at, task};
 }
 
 static int init(struct machine *m)
@@ -721,13 +765,14 @@ static int init(struct machine *m)
     m->engine_free = ws_alloc_array(engines, sizeof(*m->engine_free));
     m->power_w = ws_alloc_array(k, sizeof(*m->power_w));
     m->releases = ws_alloc_array(n, sizeof(*m->releases));
+    m->shares = ws_alloc_array(n_scripted(m) + 1, sizeof(*m->shares));
     m->res->released = ws_alloc_array(n, sizeof(uint64_t));
     m->res->missed = ws_alloc_array(n, sizeof(uint64_t));
     m->res->started = ws_alloc_array(n * k, sizeof(uint64_t));
     m->res->worst_response = ws_alloc_array(n, sizeof(double));
     if (!m->gpus || !m->runs || !m->stages || !m->first || !m->first_engine || !m->engine_free ||
-        !m->power_w || !m->releases || !m->res->released || !m->res->missed || !m->res->started ||
-        !m->res->worst_response)
+        !m->power_w || !m->releases || !m->shares || !m->res->released || !m->res->missed ||
+        !m->res->started || !m->res->worst_response)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < s->n_gpus; i++) {
         m->first[i + 1] = m->first[i] + s->gpus[i].n_slots;
@@ -745,7 +790,7 @@ static int init(struct machine *m)
         m->stages[i].until = INFINITY;
     }
     for (int i = 0; i < s->n_tasks; i++)
-        m->releases[m->n_releases++] = (struct release){s->tasks[i].offset, s->tasks[i].offset, i};
+        first_release(m, i);
     release_heap_make(NULL, m->releases, m->n_releases);
     return 0;
 }
@@ -763,6 +808,7 @@ int ws_machine_run(struct ws_machine_result *ret, const struct ws_policy_system 
     }
     if (!r)
         r = ticks(&m) ? run_ticks(&m) : run_events(&m);
+    ret->end = m.now;
     free(m.jobs);
     free(m.gpus);
     free(m.runs);

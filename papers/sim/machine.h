@@ -50,9 +50,22 @@ struct ws_machine_event {
 };
 const char *ws_machine_event_name(enum ws_machine_event_kind k);
 
+/* The jobs of a task one by one, instead of one in each period. */
+struct ws_machine_job {
+    double after; /* from the end of the task's job before, or from 0 */
+    double share; /* of the time that the task's cost says, which is what the policy predicts */
+};
+struct ws_machine_script {
+    const struct ws_machine_job *jobs;
+    size_t n;
+    bool timed; /* `after` counts from the release of the job before, not from its end */
+};
+
 struct ws_machine_options {
     double duration; /* > 0 */
-    double tick;     /* > 0: the compatibility clock; 0: events */
+    /* [n_tasks]; NULL: tasks have periods. The run ends when the last job has. Events only. */
+    const struct ws_machine_script *scripts;
+    double tick; /* > 0: the compatibility clock; 0: events */
     /* Kernels take a share of their time that is drawn anew for each job, from [1 - early, 1 +
      * over], and that the policy does not know: it goes on predicting the whole. 0: they take the
      * whole. The draws depend on the seed and on the order of releases, not on the policy. Events
@@ -73,6 +86,7 @@ struct ws_machine_result {
     uint64_t n_released, n_on_time, n_late, n_skipped, n_started, n_preempted, n_asked;
     uint64_t n_ignored; /* decisions that a machine does not carry out (power, clocks alone) */
     uint64_t sum_sm;    /* over all starts */
+    double end;         /* of the run */
     double energy;      /* of all GPUs, and of the processor where jobs ran there */
     /* end - deadline, the largest; -INFINITY: no job with a deadline ended */
     double worst_lateness;

@@ -93,6 +93,7 @@ struct world {
     struct ws_machine_result r;
     double early, over;
     uint64_t seed;
+    const struct ws_machine_script *scripts;
 };
 
 static void make_world(struct world *w, int n_tasks)
@@ -119,6 +120,7 @@ static int run(struct world *w, const struct ws_policy_ops *ops, double duration
                                    .early = w->early,
                                    .over = w->over,
                                    .seed = w->seed,
+                                   .scripts = w->scripts,
                                    .event = note,
                                    .arg = &w->log};
     struct ws_policy *p = NULL;
@@ -617,6 +619,34 @@ static void known_set(void **state)
     assert_int_equal(ws_gen_sbeet(&gen, t), -EINVAL);
 }
 
+/* Task 0 releases its second job 3 ms after the end of its first, which takes half of the time that
+ * is predicted; task 1 its second 5 ms after the release of its first. The run ends with the last
+ * job. While any job is there the idle SMs take 2 W, and each kernel 3 W more. */
+static void scripts(void **state)
+{
+    (void)state;
+    static const struct ws_machine_job after_end[] = {{1, 1}, {3, 0.5}}, timed[] = {{0, 1}, {5, 1}};
+    static const struct ws_machine_script all[] = {{after_end, 2, false}, {timed, 2, true}};
+    struct world w;
+    make_world(&w, 2);
+    w.scripts = all;
+    assert_int_equal(run(&w, ws_policy_find("bcf"), 1e9, 0), 0);
+    assert_string_equal(w.log.text, "0 release 1;0 start 1;1 release 0;1 start 0;5 release 1;"
+                                    "13 done 1;13 start 1;14 done 0;17 release 0;17 start 0;"
+                                    "25 done 0;26 done 1;");
+    assert_near(w.r.end, 26, 1e-9);
+    assert_near(w.r.energy, 26 * (5 + 2) + 3 * (10 + 10 + 10 + 5), 1e-9);
+    /* A job that is dropped is followed by the next one, too; a task may have none. */
+    static const struct ws_machine_script one[] = {{after_end, 2, false}, {0}};
+    w.scripts = one;
+    SCRIPT({.kind = WS_DECIDE_DROP}, {.kind = WS_DECIDE_START, .n_sm = 2});
+    (void)s;
+    assert_int_equal(run(&w, &scripted, 1e9, 0), 0);
+    assert_string_equal(w.log.text, "1 release 0;1 skip 0;4 release 0;4 start 0;12 done 0;");
+    assert_near(w.r.end, 12, 1e-9);
+    ws_machine_result_deinit(&w.r);
+}
+
 /* ---- traces ---- */
 
 static void trace(void **state)
@@ -755,6 +785,7 @@ int main(void)
         cmocka_unit_test(gpus_as_file),
         cmocka_unit_test(bad_sets),
         cmocka_unit_test(known_set),
+        cmocka_unit_test(scripts),
         cmocka_unit_test(trace),
         cmocka_unit_test(shipped_profiles),
     };
