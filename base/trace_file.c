@@ -73,6 +73,12 @@ void ws_trace_name(struct ws_trace *t, int process, int thread, const char *proc
     }
 }
 
+void ws_trace_about(struct ws_trace *t, int process, const char *what, const char *args)
+{
+    head(t, "M", process, 0, what);
+    tail(t, args);
+}
+
 void ws_trace_slice(struct ws_trace *t, int process, int thread, const char *name, double start,
                     double end, const char *args)
 {

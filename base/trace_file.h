@@ -22,6 +22,8 @@ WS_MUST_CHECK int ws_trace_end(struct ws_trace *t);
  * the order of their numbers. */
 void ws_trace_name(struct ws_trace *t, int process, int thread, const char *process_name,
                    const char *thread_name);
+/* Something about a process that viewers do not show: @args as below. */
+void ws_trace_about(struct ws_trace *t, int process, const char *what, const char *args);
 /* Something that lasts from @start to @end. @args: the inside of a JSON object, as in '"sms":
  * 6', or NULL. @name is any text; it is quoted here. */
 void ws_trace_slice(struct ws_trace *t, int process, int thread, const char *name, double start,

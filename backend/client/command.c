@@ -74,7 +74,7 @@ struct ws_command *ws_command_new(struct ws_client *c, enum ws_command_kind kind
     j->stream = NULL;
     j->epoch = NULL;
     j->seq = 0;
-    j->floor_ns = 0;
+    j->floor_ns = j->held_ns = 0;
     j->n_resets = 0;
     j->module = NULL;
     j->replies = false;

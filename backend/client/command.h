@@ -39,8 +39,9 @@ struct ws_command {
     struct ws_stream *stream; /* NULL: it stands in none */
     struct ws_epoch *epoch;   /* NULL: of a non-blocking stream */
     uint64_t seq;
-    uint64_t floor_ns;   /* device time that the client had seen when it gave this command */
-    uint64_t begun;      /* OP: its number among all that its GPU was given; from 1 */
+    uint64_t floor_ns; /* device time that the client had seen when it gave this command */
+    uint64_t begun;    /* OP: its number among all that its GPU was given; from 1 */
+    uint64_t held_ns;  /* OP, in a trace: when it, or what is left of it, first waited; 0: never */
     uint32_t meter_mark; /* of ws_learn_submitted(), while a device knows it */
     uint64_t n_resets;   /* of its context, that were accepted before it was given */
     enum ws_command_kind kind;

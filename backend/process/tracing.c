@@ -4,11 +4,12 @@
  * after it that he may see (client/viewer.h) and the number of those that have been overwritten.
  * There is no subscription: the ring exists while somebody asks at least once in KEEP_NS. So a
  * trace that nobody ends ends by itself, several may read one, and it costs nothing while there is
- * none. */
+ * none. The policy's decisions are those that `wattshare explain` has, and go along. */
 #include "backend/process/tracing.h"
 
 #include "backend/backend.h"
 #include "backend/client/viewer.h"
+#include "backend/scheduling/dispatch.h"
 #include "backend/scheduling/spans.h"
 #include "backend/wire/out.h"
 #include "base/alloc.h"
@@ -39,6 +40,8 @@ static Ws__TraceSpan *span_message(struct ws_arena *a, struct ws_span *p)
     if (p->some_sms)
         m->sms = (ProtobufCBinaryData){sizeof(p->sms), (uint8_t *)p->sms};
     m->bytes = p->bytes;
+    m->n_blocks = p->n_blocks;
+    m->job = p->job;
     m->stopped = p->stopped;
     m->error = p->error;
     return m;
@@ -72,14 +75,20 @@ void ws_tracing_reply(struct ws_server *s, const struct ws_message *msg, const W
     struct ws_viewer viewer;
     Ws__ServerMessage m = WS__SERVER_MESSAGE__INIT;
     Ws__TraceReply r = WS__TRACE_REPLY__INIT;
+    struct ws_traced_decisions decisions;
     if (!q || (!s->tracing && !(s->tracing = ws_alloc(sizeof(*s->tracing)))))
         return;
     s->tracing->asked_ns = ws_clock_ns();
     r.version = WS_PROTOCOL_VERSION;
     r.last = s->tracing->last;
     ws_viewer_of(s, msg, &viewer);
-    if (!fill_reply(s, s->tracing, q->after, &viewer, &r))
+    if (!fill_reply(s, s->tracing, q->after, &viewer, &r) ||
+        ws_dispatch_traced(s, q->decisions_after, &viewer, &decisions))
         return;
+    r.decisions = decisions.v;
+    r.n_decisions = decisions.n;
+    r.decisions_seen = decisions.seen;
+    r.decisions_last = decisions.last;
     m.trace = &r;
     (void)ws_server_send(s, msg->peer, &m); /* a peer that does not fetch its answer has none */
 }

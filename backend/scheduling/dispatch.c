@@ -193,8 +193,12 @@ static enum ws_job_part part_of(const struct ws_dispatch *d, const struct ws_com
     return from == to ? WS_PART_KERNEL : from ? WS_PART_COPY_IN : WS_PART_COPY_OUT;
 }
 
+/* The command at the head of @s waits for its job's turn; traces say from when on. */
 static void hold(struct ws_gpu_job *g, struct ws_stream *s)
 {
+    struct ws_command *j = s->head;
+    if (s->context->client->server->tracing && j->held_ns <= j->op.end_ns)
+        j->held_ns = ws_device_now_ns(s->context->gpu->device);
     ws_list_append(&g->held, &s->blocked);
     g->is_priced = false; /* its head may name more */
 }

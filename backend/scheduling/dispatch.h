@@ -19,6 +19,9 @@
 #include <stdint.h>
 #include "backend/scheduling/period.h"
 #include "base/macros.h"
+#include "protocol/protocol.h"
+
+enum { WS_TRACED_DECISIONS_MAX = 128 };
 
 struct ws_client;
 struct ws_context;
@@ -82,6 +85,19 @@ bool ws_dispatch_deadline(const struct ws_client *c, double *ret_left_ms);
  * text with a line for each decision. Return: a malloc'ed text, or NULL: not known (any more), not
  * for @viewer, or out of memory. */
 char *ws_dispatch_explain(struct ws_server *s, uint64_t id, const struct ws_viewer *viewer);
+struct ws_traced_decisions {
+    /* the messages and what they name: of the arena */
+    Ws__TraceDecision *v[WS_TRACED_DECISIONS_MAX];
+    size_t n;
+    uint64_t seen, last; /* serial numbers, from 1: looked at, newest there is */
+};
+/* The decisions after number @after that @viewer may see, as many as there is room for. Return: 0
+ * or -ENOMEM. */
+WS_MUST_CHECK int ws_dispatch_traced(struct ws_server *s, uint64_t after,
+                                     const struct ws_viewer *viewer,
+                                     struct ws_traced_decisions *ret);
+/* The job that the context has open, 0: none. */
+uint64_t ws_dispatch_job_of(const struct ws_context *x);
 /* Gated clients (gated.c): such a job has its client's GPU as a whole, alone; it can't be
  * preempted, migrated or merged. It ends by ws_dispatch_gate_end(), after which the client may
  * have @device_ns (0: not known) of its GPU. */

@@ -76,6 +76,55 @@ static void line(FILE *f, const struct ws_dispatch *d, const struct ws_explained
     fputc('\n', f);
 }
 
+uint64_t ws_dispatch_job_of(const struct ws_context *x)
+{
+    return x->job ? x->job->id : 0;
+}
+
+static Ws__TraceDecision *decision_message(const struct ws_explained *e, bool hide,
+                                           struct ws_arena *a)
+{
+    Ws__TraceDecision *m = ws_arena_alloc(a, sizeof(*m));
+    char *why = ws_arena_alloc(a, WS_POLICY_WHY);
+    if (!m || !why)
+        return NULL;
+    ws__trace_decision__init(m);
+    snprintf(why, WS_POLICY_WHY, "%s", e->why);
+    ws_policy_unmark(why, hide);
+    m->job = e->job;
+    m->task = (char *)e->task;
+    m->what = (char *)ws_decision_name(e->kind);
+    m->why = why;
+    m->at_ms = e->at_ms;
+    m->somewhere = e->gpu >= 0;
+    m->gpu = e->gpu >= 0 ? (uint32_t)e->gpu : 0;
+    m->n_sms = e->n_sm > 0 ? (uint32_t)e->n_sm : 0;
+    return m;
+}
+
+int ws_dispatch_traced(struct ws_server *s, uint64_t after, const struct ws_viewer *viewer,
+                       struct ws_traced_decisions *ret)
+{
+    const struct ws_dispatch *d = s->dispatch;
+    uint64_t last = d ? d->n_explained : 0,
+             oldest = last > WS_EXPLAINED_MAX ? last - WS_EXPLAINED_MAX : 0;
+    ret->n = 0;
+    ret->last = last;
+    ret->seen = last; /* also where all that were asked for belong to a policy before this one */
+    for (uint64_t i = WS_MAX(after, oldest); i < last; i++) {
+        const struct ws_explained *e = &d->explained[i % WS_EXPLAINED_MAX];
+        if (!ws_viewer_sees(viewer, e->uid))
+            continue;
+        if (ret->n == WS_TRACED_DECISIONS_MAX) {
+            ret->seen = i;
+            break;
+        }
+        if (!(ret->v[ret->n++] = decision_message(e, !viewer->admin, &s->arena)))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 /* The newest job that @viewer may see; 0: there is none. */
 static uint64_t newest(const struct ws_dispatch *d, uint64_t first, const struct ws_viewer *viewer)
 {

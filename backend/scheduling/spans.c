@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/client/stream.h"
+#include "backend/scheduling/dispatch.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -26,6 +27,7 @@ static void launch_span(struct ws_span *p, const struct ws_command *j, uint32_t 
     uint64_t blocks = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];
     uint32_t n = op->launch.sms.n ? op->launch.sms.n : n_sm;
     p->kind = WS__TRACE_SPAN__KIND__KERNEL;
+    p->n_blocks = blocks;
     p->n_sms = (uint32_t)WS_MIN((uint64_t)n, blocks);
     p->some_sms = op->launch.sms.n != 0;
     memcpy(p->sms, op->launch.sms.bits, sizeof(p->sms));
@@ -40,9 +42,10 @@ void ws_spans_add(const struct ws_command *j)
     struct ws_tracing *t = c->server->tracing;
     const struct ws_device *d = j->stream->context->gpu->device;
     struct ws_span *p = &t->ring[++t->last % WS_SPANS];
+    bool held = j->held_ns > 0; /* by the policy, before a device knew it */
     *p = (struct ws_span){.serial = t->last,
                           .stream = j->stream->id,
-                          .ready_ns = op->ready_ns,
+                          .ready_ns = held ? WS_MIN(j->held_ns, op->ready_ns) : op->ready_ns,
                           .start_ns = op->start_ns,
                           .end_ns = op->end_ns,
                           .energy_uj = op->energy_uj,
@@ -50,6 +53,7 @@ void ws_spans_add(const struct ws_command *j)
                           .client = c->id,
                           .pid = c->who.pid,
                           .uid = c->who.uid,
+                          .job = ws_dispatch_job_of(j->stream->context),
                           .error = ws_error_of_device(op->error)};
     copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);
     if (op->kind == WS_OPK_LAUNCH) {
@@ -76,6 +80,7 @@ void ws_spans_add_gated(const struct ws_context *x, uint64_t start_ns, uint64_t 
                           .client = c->id,
                           .pid = c->who.pid,
                           .uid = c->who.uid,
+                          .job = ws_dispatch_job_of(x),
                           .n_sms = x->gpu->device->spec.n_sms,
                           .kind = WS__TRACE_SPAN__KIND__KERNEL};
     copy_text(p->task, sizeof(p->task), c->who.task[0] ? c->who.task : c->work.name);

@@ -14,7 +14,8 @@ struct ws_context;
 
 enum { WS_SPANS = 16384, WS_SPAN_NAME_BYTES = 128 };
 struct ws_span {
-    uint64_t serial, stream, ready_ns, start_ns, end_ns, energy_uj, bytes; /* serial: from 1 */
+    uint64_t serial, stream, ready_ns, start_ns, end_ns, energy_uj, bytes, n_blocks,
+        job; /* serial: from 1 */
     uint32_t gpu, client, pid, uid, n_sms;
     Ws__TraceSpan__Kind kind;
     Ws__Error error;

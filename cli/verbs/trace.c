@@ -4,7 +4,9 @@
  * (backend/process/tracing.c), and this file asks ten times a second. A process of the trace is
  * a GPU, and a thread of it a client's stream, in which operations never overlap. A client that
  * has waited for a GPU is a process, too: its slices say how long which operation waited, and an
- * arrow leads from each to the operation on the GPU. Times are those of the GPUs' common clock. */
+ * arrow leads from each to the operation on the GPU. What the policy decides is a process with a
+ * mark for each decision. What `wattshare report` needs to know of GPUs and clients besides is told
+ * with ws_trace_about(). Times are those of the GPUs' common clock. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +27,7 @@
 
 enum { ASK_EVERY_MS = 100 };
 /* Numbers of processes: cli/report takes those below WS_REPORT_GPUS for GPUs, no others. */
-enum { FIRST_GPU = 1, FIRST_CLIENT = 1000 };
+enum { FIRST_GPU = 1, POLICY = 999, FIRST_CLIENT = 1000 };
 
 #define FROM_NOW UINT64_MAX
 
@@ -38,6 +40,10 @@ struct track { /* a client's stream on a GPU */
     bool has_waited;
     UT_hash_handle hh;
 };
+struct told { /* a client of which it has been said what it was promised */
+    uint32_t client;
+    UT_hash_handle hh;
+};
 struct counted { /* of a GPU, when its counters were written last */
     uint64_t device_ns, energy_uj, sm_busy_ns;
 };
@@ -45,7 +51,8 @@ struct recording {
     struct counted counted[WS_MAX_DEVICES];
     struct ws_trace t;
     struct track *tracks;
-    uint64_t after, n_spans, n_waits, n_lost;
+    struct told *told;
+    uint64_t after, decisions_after, n_spans, n_decisions, n_waits, n_lost;
 };
 
 static volatile sig_atomic_t stop;
@@ -104,10 +111,53 @@ static void name_gpus(struct recording *r, const Ws__StatusReply *s)
 {
     char text[96], name[40];
     for (size_t i = 0; i < s->n_gpus; i++) {
-        snprintf(text, sizeof(text), "GPU %u %s", s->gpus[i]->gpu,
-                 ws_cli_clean(s->gpus[i]->name, name, sizeof(name)));
-        ws_trace_name(&r->t, FIRST_GPU + (int)s->gpus[i]->gpu, 0, text, NULL);
+        const Ws__GpuStatus *g = s->gpus[i];
+        snprintf(text, sizeof(text), "GPU %u %s", g->gpu,
+                 ws_cli_clean(g->name, name, sizeof(name)));
+        ws_trace_name(&r->t, FIRST_GPU + (int)g->gpu, 0, text, NULL);
+        snprintf(text, sizeof(text), "\"sms\":%u,\"core_mhz\":%u,\"idle_w\":%.3f", g->n_sms,
+                 g->default_core_mhz, g->idle_mw / 1e3);
+        ws_trace_about(&r->t, FIRST_GPU + (int)g->gpu, "gpu", text);
     }
+}
+
+/* Priorities and times of clients that have any. */
+static void tell_clients(struct recording *r, const Ws__StatusReply *s)
+{
+    char text[160];
+    for (size_t i = 0; i < s->n_clients; i++) {
+        const Ws__ClientStatus *c = s->clients[i];
+        struct told *t;
+        HASH_FIND(hh, r->told, &c->client, sizeof(c->client), t);
+        if (t || (!c->priority && !(c->period_ms > 0) && !(c->deadline_ms > 0)) ||
+            !(t = ws_alloc(sizeof(*t))))
+            continue;
+        t->client = c->client;
+        HASH_ADD(hh, r->told, client, sizeof(t->client), t);
+        snprintf(text, sizeof(text), "\"priority\":%d,\"period_ms\":%.6g,\"deadline_ms\":%.6g",
+                 c->priority, c->period_ms, c->deadline_ms);
+        ws_trace_about(&r->t, FIRST_CLIENT + (int)c->client, "client", text);
+    }
+}
+
+static void write_decision(struct recording *r, const Ws__TraceDecision *d)
+{
+    char name[160], task[64], *args = NULL;
+    size_t n;
+    FILE *f = open_memstream(&args, &n);
+    if (!f)
+        return;
+    fprintf(f, "\"job\":%" PRIu64 ",\"why\":", d->job);
+    ws_trace_quote(f, d->why);
+    if (d->somewhere)
+        fprintf(f, ",\"gpu\":%u,\"sms\":%u", d->gpu, d->n_sms);
+    if (!r->n_decisions++)
+        ws_trace_name(&r->t, POLICY, 1, "policy", "decisions");
+    snprintf(name, sizeof(name), "%s job %" PRIu64 " (%s)", d->what, d->job,
+             ws_cli_clean(d->task, task, sizeof(task)));
+    if (!fclose(f))
+        ws_trace_mark(&r->t, POLICY, 1, name, d->at_ms, args);
+    free(args);
 }
 
 static void span_name(const Ws__TraceSpan *p, char *buf, size_t size)
@@ -143,14 +193,15 @@ static void write_wait(struct recording *r, struct track *k, const Ws__TraceSpan
 
 static void write_span(struct recording *r, const Ws__TraceSpan *p)
 {
-    char name[160], args[360];
+    char name[160], args[440];
     struct track *track = track_of(r, p);
     if (!track)
         return;
     size_t n = (size_t)snprintf(args, sizeof(args), "\"client\":%u,\"energy_uj\":%" PRIu64,
                                 p->client, p->energy_uj);
     if (p->kind == WS__TRACE_SPAN__KIND__KERNEL)
-        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"sms\":%u", p->n_sms);
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"sms\":%u,\"blocks\":%" PRIu64,
+                              p->n_sms, p->n_blocks);
     else
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"bytes\":%" PRIu64, p->bytes);
     if (p->sms.len >= sizeof(uint64_t)) {
@@ -165,6 +216,8 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
     if (p->ready_ns && p->ready_ns < p->start_ns)
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"waited_us\":%.3f",
                               (double)(p->start_ns - p->ready_ns) / 1e3);
+    if (p->job)
+        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"job\":%" PRIu64, p->job);
     if (p->stopped)
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"stopped\":true");
     if (p->error)
@@ -185,6 +238,7 @@ static int count(struct ws_cli_link *l, struct recording *r)
     int e = ws_cli_link_status(l, WS_CLI_NEXT_TIMEOUT_MS, &m);
     if (e)
         return e;
+    tell_clients(r, m->status);
     for (size_t i = 0; i < m->status->n_gpus && i < WS_MAX_DEVICES; i++) {
         const Ws__GpuStatus *g = m->status->gpus[i];
         struct counted *b = &r->counted[i];
@@ -204,6 +258,16 @@ static int count(struct ws_cli_link *l, struct recording *r)
     return 0;
 }
 
+/* Return: whether there are more. */
+static bool take_decisions(struct recording *r, const Ws__TraceReply *a)
+{
+    bool other_policy = r->decisions_after != FROM_NOW && a->decisions_last < r->decisions_after;
+    for (size_t i = 0; i < a->n_decisions; i++)
+        write_decision(r, a->decisions[i]);
+    r->decisions_after = other_policy ? 0 : a->decisions_seen;
+    return r->decisions_after < a->decisions_last;
+}
+
 /* Fetches what there is. Return: 0 or negative. */
 static int fetch(struct ws_cli_link *l, struct recording *r)
 {
@@ -215,6 +279,7 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
     while (more) {
         Ws__ServerMessage *m;
         t.after = r->after;
+        t.decisions_after = r->decisions_after;
         int e = ws_cli_link_ask(l, &q, is_trace, WS_CLI_NEXT_TIMEOUT_MS, &m);
         if (e)
             return e;
@@ -235,6 +300,7 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
             r->after) /* the first answer; later: the daemon had ended our trace, this is another */
             r->after = r->after == FROM_NOW ? a->last : 0;
         more = moved && r->after < a->last;
+        more |= take_decisions(r, a);
         ws__server_message__free_unpacked(m, NULL);
     }
     return 0;
@@ -259,11 +325,24 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
     return e;
 }
 
+static void forget(struct recording *r)
+{
+    struct track *k, *next;
+    struct told *t, *after;
+    HASH_ITER (hh, r->tracks, k, next) {
+        HASH_DEL(r->tracks, k);
+        free(k);
+    }
+    HASH_ITER (hh, r->told, t, after) {
+        HASH_DEL(r->told, t);
+        free(t);
+    }
+}
+
 static int trace_to(FILE *f, const char *endpoint, double seconds)
 {
     struct ws_cli_link *l = NULL;
-    struct recording r = {.after = FROM_NOW};
-    struct track *k, *next;
+    struct recording r = {.after = FROM_NOW, .decisions_after = FROM_NOW};
     Ws__ServerMessage *status = NULL;
     int e = ws_cli_link_open(&l, endpoint);
     if (!e)
@@ -285,10 +364,7 @@ static int trace_to(FILE *f, const char *endpoint, double seconds)
     fprintf(stderr, "wattshare: %" PRIu64 " operations%s", r.n_spans, r.n_lost ? ", " : "\n");
     if (r.n_lost)
         fprintf(stderr, "%" PRIu64 " lost: they came faster than they were fetched\n", r.n_lost);
-    HASH_ITER (hh, r.tracks, k, next) {
-        HASH_DEL(r.tracks, k);
-        free(k);
-    }
+    forget(&r);
     ws_cli_link_close(l);
     return e || w;
 }
