@@ -21,7 +21,7 @@ cli_wattshare_SOURCES = cli/main.c cli/cli.h cli/verbs.def cli/common/daemon.c \
 	cli/common/program.c cli/common/text.h cli/common/text.c cli/common/words.h \
 	cli/common/words.c cli/doctor/doctor.h cli/doctor/finding.c cli/doctor/checks.c \
 	cli/doctor/gpu.c cli/report/html.c cli/report/markup.c cli/report/read.c \
-	cli/report/report.h cli/report/timeline.c cli/verbs/check.c cli/verbs/coverage.c \
+	cli/report/replay.h cli/report/replay.c cli/report/report.h cli/report/timeline.c cli/verbs/check.c cli/verbs/coverage.c \
 	cli/verbs/doctor.c cli/verbs/explain.c cli/verbs/keygen.c cli/verbs/policy.c \
 	cli/verbs/profile.c cli/verbs/profiles.h cli/verbs/profiles.c cli/verbs/report.c \
 	cli/verbs/run.c cli/verbs/smi.h cli/verbs/smi.c cli/verbs/smi_figures.c \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page: a sentence with the sums, the timeline, joules by client and by kernel, and who waited
- * for whom. It has its style in itself and no script, so it can be mailed and kept. */
+/* The page: a sentence with the sums, the timeline, joules by client and by kernel, who waited for
+ * whom, and what other policies would have done. It has its style in itself and no script, so it
+ * can be mailed and kept. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/report/report.h"
+#include "cli/report/replay.h"
 
 enum { KERNELS_SHOWN = 40 };
 
@@ -99,7 +100,58 @@ static void put_waits(const struct ws_report *r, FILE *f)
           f);
 }
 
-void ws_report_html(const struct ws_report *r, const char *source, FILE *f)
+static void put_policy(const struct ws_replay *o, const struct ws_replay_row *row, FILE *f)
+{
+    fprintf(f, "<tr><td>%s</td>", row->name);
+    if (*row->note) {
+        fprintf(f, "<td colspan=\"%d\">", o->has_deadlines ? 6 : 5);
+        ws_report_text(row->note, f);
+        fputs("</td></tr>\n", f);
+        return;
+    }
+    fprintf(f, "<td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td>%.4f</td>", row->end_ms,
+            row->wait_ms, row->longest_wait_ms, row->response_ms, row->joules);
+    if (o->has_deadlines)
+        fprintf(f, "<td>%" PRIu64 "</td>", row->n_late);
+    fputs("</tr>\n", f);
+}
+
+static void put_policies(const struct ws_replay *o, FILE *f)
+{
+    fputs("<h2>What another policy would have done</h2>\n", f);
+    if (o->impossible) {
+        fprintf(f, "<p class=\"note\">%s</p>\n", o->impossible);
+        return;
+    }
+    fprintf(f,
+            "<table><tr><th>policy</th><th>ms until all was done</th><th>ms waited, mean</th>"
+            "<th>longest</th><th>ms until a job was done, mean</th><th>joules</th>%s</tr>\n",
+            o->has_deadlines ? "<th>late or dropped</th>" : "");
+    put_policy(o, &o->traced, f);
+    for (size_t i = 0; i < o->n_rows; i++)
+        put_policy(o, &o->rows[i], f);
+    fprintf(
+        f,
+        "</table>\n<p class=\"note\">The first row is what the trace shows of its %zu jobs. The "
+        "others are simulated with the same jobs, so they are approximate. A client gives its "
+        "next job as long after the end of the one before as it did in the trace; a task with "
+        "a period, as long after the release. On another number of SMs a kernel takes as many "
+        "turns as its blocks need, and the same energy for each SM and millisecond%s. What a "
+        "policy predicts is the mean of the client's jobs. Copies are left out; so is what "
+        "kernels that run side by side do to each other, and merged launches.%s Policies of run "
+        "lists and of servers, such as gcaps and edl, have simulators of their own and are not "
+        "in the table.",
+        o->n_jobs,
+        o->has_idle ? "; to this comes the GPUs' idle power" : ", without the GPUs' idle power",
+        o->has_deadlines ? " The simulator drops a job whose deadline comes before its start."
+                         : "");
+    if (o->n_left_out)
+        fprintf(f, " The %zu jobs that came last are in no row.", o->n_left_out);
+    fputs("</p>\n", f);
+}
+
+void ws_report_html(const struct ws_report *r, const struct ws_replay *other, const char *source,
+                    FILE *f)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>wattshare: ",
           f);
@@ -119,6 +171,7 @@ void ws_report_html(const struct ws_report *r, const char *source, FILE *f)
         put_sums(&r->kernels, "kernel", KERNELS_SHOWN, false, f);
         fputs("<h2>Who waited for whom</h2>\n", f);
         put_waits(r, f);
+        put_policies(other, f);
     }
     fputs("<p class=\"note\">Joules are those of the operations, without the GPUs' idle energy. "
           "The page was made by wattshare " PACKAGE_VERSION ".</p>\n</body></html>\n",

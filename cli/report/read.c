@@ -15,6 +15,8 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 
+enum { FIRST_CLIENT = 1000 }; /* the process that has what client 0 waits for, as trace.c has it */
+
 struct thread {
     int pid, tid;
     char name[WS_REPORT_NAME];
@@ -75,6 +77,18 @@ static const char *thread_name(const struct reader *x, int pid, int tid)
     return "?";
 }
 
+static int read_promise(struct ws_report *r, int client, struct json_object *args)
+{
+    if (grow(&r->promises, r->n_promises, &r->cap_promises, sizeof(*r->promises)))
+        return -ENOMEM;
+    r->promises[r->n_promises++] =
+        (struct ws_report_promise){.client = (uint64_t)client,
+                                   .priority = (int)number_of(args, "priority"),
+                                   .period_ms = number_of(args, "period_ms"),
+                                   .deadline_ms = number_of(args, "deadline_ms")};
+    return 0;
+}
+
 static int read_name(struct reader *x, struct json_object *e)
 {
     struct json_object *args;
@@ -82,8 +96,15 @@ static int read_name(struct reader *x, struct json_object *e)
     const char *what = text_of(e, "name");
     if (!json_object_object_get_ex(e, "args", &args))
         return 0;
-    if (!strcmp(what, "process_name") && pid >= 0 && pid < WS_REPORT_GPUS) {
-        snprintf(x->r->gpus[pid], WS_REPORT_NAME, "%s", text_of(args, "name"));
+    if (!strcmp(what, "client") && pid >= FIRST_CLIENT)
+        return read_promise(x->r, pid - FIRST_CLIENT, args);
+    bool of_gpu = pid >= 0 && pid < WS_REPORT_GPUS;
+    if (!strcmp(what, "process_name") && of_gpu) {
+        snprintf(x->r->gpus[pid].name, WS_REPORT_NAME, "%s", text_of(args, "name"));
+    } else if (!strcmp(what, "gpu") && of_gpu) {
+        x->r->gpus[pid].n_sms = (int)number_of(args, "sms");
+        x->r->gpus[pid].idle_w = number_of(args, "idle_w");
+        x->r->gpus[pid].core_mhz = number_of(args, "core_mhz");
     } else if (!strcmp(what, "thread_name")) {
         if (grow(&x->threads, x->n_threads, &x->cap_threads, sizeof(*x->threads)))
             return -ENOMEM;
@@ -138,6 +159,9 @@ static int read_slice(struct reader *x, struct json_object *e)
                                   .end_us = start + number_of(e, "dur"),
                                   .waited_us = number_of(args, "waited_us"),
                                   .energy_uj = (uint64_t)number_of(args, "energy_uj"),
+                                  .n_blocks = (uint64_t)number_of(args, "blocks"),
+                                  .n_sms = (uint32_t)number_of(args, "sms"),
+                                  .job = (uint64_t)number_of(args, "job"),
                                   .gpu = (uint32_t)pid,
                                   .client = (uint32_t)client,
                                   .kernel = (uint32_t)kernel,
@@ -233,5 +257,6 @@ void ws_report_deinit(struct ws_report *r)
     free(r->clients.v);
     free(r->kernels.v);
     free(r->blocked_us);
+    free(r->promises);
     *r = (struct ws_report){0};
 }

@@ -14,8 +14,9 @@ enum { WS_REPORT_NAME = 160, WS_REPORT_GPUS = 64 };
 
 struct ws_report_slice { /* an operation */
     double start_us, end_us, waited_us;
-    uint64_t energy_uj;
-    uint32_t gpu, client, kernel; /* places in the lists below */
+    uint64_t energy_uj, n_blocks, job; /* n_blocks, job: 0: not known */
+    uint32_t gpu, client, kernel;      /* places in the lists below */
+    uint32_t n_sms;                    /* of a kernel */
     bool is_kernel;
 };
 struct ws_report_sum { /* of a client, a kernel or a kind of copy */
@@ -27,9 +28,21 @@ struct ws_report_list {
     struct ws_report_sum *v;
     size_t n, cap;
 };
+struct ws_report_gpu {
+    char name[WS_REPORT_NAME]; /* "": no such GPU */
+    int n_sms;                 /* 0: the trace does not say */
+    double idle_w, core_mhz;
+};
+struct ws_report_promise { /* what a client's task has; clients without any are not there */
+    uint64_t client;       /* its number */
+    int priority;
+    double period_ms, deadline_ms;
+};
 struct ws_report {
-    char gpus[WS_REPORT_GPUS][WS_REPORT_NAME]; /* "" : no such GPU */
-    struct ws_report_slice *slices;            /* by GPU and start */
+    struct ws_report_gpu gpus[WS_REPORT_GPUS];
+    struct ws_report_promise *promises;
+    size_t n_promises, cap_promises;
+    struct ws_report_slice *slices; /* by GPU and start */
     size_t n, cap;
     double start_us, end_us;
     struct ws_report_list clients, kernels;
@@ -46,8 +59,10 @@ struct ws_report {
 WS_MUST_CHECK int ws_report_read(struct ws_report *ret, const char *path);
 void ws_report_deinit(struct ws_report *r);
 
+struct ws_replay; /* replay.h */
 /* The page: one HTML file that needs no other. @source: what the trace is called in it. */
-void ws_report_html(const struct ws_report *r, const char *source, FILE *f);
+void ws_report_html(const struct ws_report *r, const struct ws_replay *other, const char *source,
+                    FILE *f);
 /* The drawing of who worked when, as SVG within the page. */
 void ws_report_timeline(const struct ws_report *r, FILE *f);
 /* @text with what HTML gives a meaning made harmless. */

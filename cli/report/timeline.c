@@ -83,8 +83,8 @@ static int height(const struct ws_report *r)
 {
     int y = 0;
     for (uint32_t g = 0; g < WS_REPORT_GPUS; g++) {
-        y += *r->gpus[g] ? HEAD + GAP : 0;
-        for (uint32_t c = 0; *r->gpus[g] && c < r->clients.n; c++)
+        y += *r->gpus[g].name ? HEAD + GAP : 0;
+        for (uint32_t c = 0; *r->gpus[g].name && c < r->clients.n; c++)
             y += uses(r, c, g) ? ROW : 0;
     }
     return y;
@@ -97,10 +97,10 @@ void ws_report_timeline(const struct ws_report *r, FILE *f)
             LEFT + WIDTH + 40, bottom + HEAD);
     put_axis(r, bottom, f);
     for (uint32_t g = 0; g < WS_REPORT_GPUS; g++) {
-        if (!*r->gpus[g])
+        if (!*r->gpus[g].name)
             continue;
         fprintf(f, "<text x=\"8\" y=\"%d\" class=\"gpu\">", y + HEAD - 8);
-        ws_report_text(r->gpus[g], f);
+        ws_report_text(r->gpus[g].name, f);
         fputs("</text>\n", f);
         y += HEAD;
         for (uint32_t c = 0; c < r->clients.n; c++)

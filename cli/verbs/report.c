@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/common/options.h"
 #include "cli/common/text.h"
-#include "cli/report/report.h"
+#include "cli/report/replay.h"
 
 struct report_options {
     const char *out;
@@ -39,11 +39,12 @@ const struct ws_verb ws_verb_report = {
 };
 
 /* Return: the exit status. */
-static int write_page(const struct ws_report *r, const char *source, const char *out)
+static int write_page(const struct ws_report *r, const struct ws_replay *other, const char *source,
+                      const char *out)
 {
     FILE *f = out ? fopen(out, "we") : stdout;
     if (f)
-        ws_report_html(r, source, f);
+        ws_report_html(r, other, source, f);
     bool bad = !f || ferror(f);
     if ((f && (f == stdout ? fflush(f) : fclose(f))) || bad) {
         ws_cli_error("cannot write '%s': %s", out ? out : "standard output", strerror(errno));
@@ -56,11 +57,18 @@ static int report(int argc, char **argv)
 {
     struct report_options o = {0};
     struct ws_report r;
+    struct ws_replay other;
     char **rest;
     int status = ws_verb_parse(&ws_verb_report, argc, argv, &o, &rest);
     if (status >= 0)
         return status;
-    status = ws_report_read(&r, rest[0]) ? 1 : write_page(&r, ws_cli_base_name(rest[0]), o.out);
+    status = ws_report_read(&r, rest[0]) ? 1 : 0;
+    if (!status && ws_replay(&r, &other)) {
+        ws_cli_error("out of memory");
+        status = 1;
+    }
+    if (!status)
+        status = write_page(&r, &other, ws_cli_base_name(rest[0]), o.out);
     ws_report_deinit(&r);
     return status;
 }
