@@ -29,10 +29,11 @@ submit() { # submit NAME SHARDS COMMAND [OPTION…]
     shift 3
     sbatch -Q -D / -J "$name" -o "$cluster/out/%j" --gres="shard:$shards" --wattshare="$name" "$@" --wrap "$command" >/dev/null
 }
+# A plan's own time limit is a minute here, which a busy machine may need to start all these jobs.
 plan() { # plan NAME LENGTH FINISH COMMAND [OPTION…]
     name=$1 length=$2 finish=$3 command=$4
     shift 4
-    sbatch -Q -D / -J "$name" -o "$cluster/out/%j" --wattshare="$name" --watt-length="$length" --watt-finish="$finish" "$@" \
+    sbatch -Q -D / -J "$name" -o "$cluster/out/%j" --time=10 --wattshare="$name" --watt-length="$length" --watt-finish="$finish" "$@" \
         --wrap "$command" >/dev/null
 }
 show() {
@@ -48,7 +49,7 @@ for i in 1 2 3 4 5 6 7 8; do
     show
 done
 ! plan late 600 60 true || { echo "cluster: a job of 600 s that must end in 60 s has a plan" >&2; exit 1; }
-cluster_wait 900 "the jobs" sh -c '[ -z "$(squeue -h)" ]'
+cluster_wait 6000 "the jobs" sh -c '[ -z "$(squeue -h)" ]'
 cluster_wait 300 "the ledger" sh -c "[ \$(wc -l <$cluster/ledger) = 32 ]"
 show
 echo
