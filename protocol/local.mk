@@ -3,8 +3,8 @@ BUILT_SOURCES += protocol/wattshare.pb-c.h
 CLEANFILES += protocol/wattshare.pb-c.c protocol/wattshare.pb-c.h
 EXTRA_DIST += protocol/wattshare.proto protocol/README.md
 noinst_LIBRARIES += protocol/libprotocol.a
-protocol_libprotocol_a_SOURCES = protocol/protocol.h protocol/curve.h protocol/curve.c \
-	protocol/handoff.h protocol/handoff.c protocol/monitor.h protocol/monitor.c protocol/ring.h \
+protocol_libprotocol_a_SOURCES = protocol/protocol.h protocol/ask.h protocol/ask.c \
+	protocol/curve.h protocol/curve.c protocol/handoff.h protocol/handoff.c protocol/monitor.h protocol/monitor.c protocol/ring.h \
 	protocol/ring.c
 nodist_protocol_libprotocol_a_SOURCES = protocol/wattshare.pb-c.c protocol/wattshare.pb-c.h
 protocol_libprotocol_a_CFLAGS = $(AM_CFLAGS) $(PROTOBUF_C_CFLAGS) -Wno-shadow

@@ -12,16 +12,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "protocol/protocol.h"
+#include "protocol/ask.h"
 
-enum { GREETING_BYTES = 64, INTRODUCTION_BYTES = 43, REQUEST_MAX = 64 };
-
-static const uint8_t greeting[GREETING_BYTES] = {0xff, [8] = 1, [9] = 0x7f, 3,  1,
-                                                 'N',  'U',     'L',        'L'};
-static const uint8_t introduction[] =
-    "\4\51\5READY\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0"; /* and the 0 at its end */
-
-_Static_assert(sizeof(introduction) == INTRODUCTION_BYTES, "both ends say as much");
+enum { REQUEST_MAX = 64 };
 
 static void open_next(struct ws_probe *p)
 {
@@ -61,7 +54,7 @@ static size_t request(uint8_t *frame)
 int ws_probe_ask(struct ws_probe *p)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    uint8_t all[GREETING_BYTES + sizeof(introduction) + REQUEST_MAX];
+    uint8_t all[WS_ASK_INTRODUCTION_BYTES + REQUEST_MAX];
     if (p->asked)
         return 0;
     if (p->fd < 0)
@@ -69,9 +62,8 @@ int ws_probe_ask(struct ws_probe *p)
     if (strlen(p->path) >= sizeof(a.sun_path))
         return -ENAMETOOLONG;
     memcpy(a.sun_path, p->path, strlen(p->path));
-    memcpy(all, greeting, sizeof(greeting));
-    memcpy(all + sizeof(greeting), introduction, sizeof(introduction));
-    size_t n = sizeof(greeting) + sizeof(introduction);
+    memcpy(all, ws_ask_introduction, WS_ASK_INTRODUCTION_BYTES);
+    size_t n = WS_ASK_INTRODUCTION_BYTES;
     n += request(all + n);
     if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) ||
         send(p->fd, all, n, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)n) {
@@ -96,7 +88,7 @@ bool ws_probe_answered(struct ws_probe *p)
     if (!p->asked || (n < 0 && (errno == EAGAIN || errno == EINTR)))
         return false;
     p->n_came += n > 0 ? (size_t)n : 0;
-    if (n > 0 && p->n_came <= GREETING_BYTES + INTRODUCTION_BYTES)
+    if (n > 0 && p->n_came <= WS_ASK_INTRODUCTION_BYTES)
         return false;
     open_next(p);
     return true;
