@@ -30,19 +30,19 @@ const char *ws_cli_endpoint(const char *option);
  * ws_cli_ask_status() - one StatusRequest to a daemon
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
  * Return: 0, -ETIMEDOUT (no answer within @timeout_ms), -EPROTO (the answer is no message of our
- * protocol), -EPROTONOSUPPORT (another version of the protocol, or an unknown kind of endpoint),
- * -ENOENT or -ECONNREFUSED (no socket there), or another negative errno.
+ * protocol), -EMSGSIZE (it is more than a daemon answers), -EPROTONOSUPPORT (another version of the
+ * protocol, or an unknown kind of endpoint), -ENOENT or -ECONNREFUSED (no socket there), or another negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
 /* Says that no daemon could be asked at @endpoint, why, and what would help. @error: of asking it,
  * negative. @or_else: what helps instead of starting a daemon as a service; NULL: starting one by
  * hand. Return: the exit status. */
 int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else);
-/* Sends a policy or explain request to the daemon at ws_cli_endpoint(@socket). @ret: the answer,
- * freed with ws__server_message__free_unpacked(). Return: 0, or the exit status with the error
- * printed. */
+/* Sends a request to the daemon at ws_cli_endpoint(@socket). @ret: the first message that @accept
+ * takes, freed with ws__server_message__free_unpacked(). Return: 0, or the exit status with the
+ * error printed. */
 WS_MUST_CHECK int ws_cli_ask(const char *socket, const Ws__ClientMessage *request,
-                             Ws__ServerMessage **ret);
+                             bool (*accept)(const Ws__ServerMessage *m), Ws__ServerMessage **ret);
 
 /* The path of a part of wattshare ("libwattshare.so", "wattshared"): what the environment
  * variable @env says, else the part beside this program in a build tree, else the installed one.

@@ -33,4 +33,11 @@ tests_unit_cli_test_status_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS) $(PROTOBUF
 tests_unit_cli_test_status_LDADD = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) \
 	$(JSON_C_LIBS) $(ZMQ_LIBS) $(TEST_LDADD)
 TESTS += tests/unit/cli/test_status
+# …and what becomes of it where the daemon lies.
+check_PROGRAMS += tests/unit/cli/test_liar
+tests_unit_cli_test_liar_SOURCES = tests/unit/cli/test_liar.c
+tests_unit_cli_test_liar_CPPFLAGS = $(AM_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_unit_cli_test_liar_LDADD = protocol/libprotocol.a base/libbase.a $(PROTOBUF_C_LIBS) \
+	$(TEST_LDADD) -lpthread
+TESTS += tests/unit/cli/test_liar
 EXTRA_DIST += tests/unit/cli/README.md tests/unit/cli/status.json tests/unit/cli/status.txt

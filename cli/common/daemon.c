@@ -73,6 +73,8 @@ int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else)
                      endpoint);
     else if (error == -EPROTO)
         ws_cli_error("what answers at %s is no daemon of wattshare", endpoint);
+    else if (error == -EMSGSIZE)
+        ws_cli_error("what answers at %s sends more than a daemon of wattshare does", endpoint);
     else if (or_else)
         ws_cli_error("no answer from a daemon at %s (%s); start one: systemctl start wattshared, "
                      "or %s",
@@ -84,18 +86,14 @@ int ws_cli_no_daemon(const char *endpoint, int error, const char *or_else)
     return WS_EXIT_UNAVAILABLE;
 }
 
-static bool is_control(const Ws__ServerMessage *m)
-{
-    return m->policy || m->explain;
-}
-
-int ws_cli_ask(const char *socket, const Ws__ClientMessage *request, Ws__ServerMessage **ret)
+int ws_cli_ask(const char *socket, const Ws__ClientMessage *request,
+               bool (*accept)(const Ws__ServerMessage *m), Ws__ServerMessage **ret)
 {
     const char *endpoint = ws_cli_endpoint(socket);
     struct ws_cli_link *l = NULL;
     int r = ws_cli_link_open(&l, endpoint);
     if (!r)
-        r = ws_cli_link_ask(l, request, is_control, WS_CLI_TIMEOUT_MS, ret);
+        r = ws_cli_link_ask(l, request, accept, WS_CLI_TIMEOUT_MS, ret);
     ws_cli_link_close(l);
     return r ? ws_cli_no_daemon(endpoint, r, NULL) : 0;
 }

@@ -40,6 +40,11 @@ const struct ws_verb ws_verb_explain = {
     .run = explain,
 };
 
+static bool is_explanation(const Ws__ServerMessage *m)
+{
+    return m->explain != NULL;
+}
+
 static int explain(int argc, char **argv)
 {
     struct explain_options o = {0};
@@ -57,7 +62,7 @@ static int explain(int argc, char **argv)
                              *rest);
     q.version = WS_PROTOCOL_VERSION;
     m.explain = &q;
-    r = ws_cli_ask(o.socket, &m, &a);
+    r = ws_cli_ask(o.socket, &m, is_explanation, &a);
     if (r)
         return r;
     if (a->explain->error) {

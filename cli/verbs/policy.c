@@ -13,12 +13,17 @@
 
 enum { EXIT_REFUSED = 1 };
 
+static bool is_policy(const Ws__ServerMessage *m)
+{
+    return m->policy != NULL;
+}
+
 static int ask(const char *socket, Ws__PolicyRequest *q, Ws__ServerMessage **ret)
 {
     Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
     q->version = WS_PROTOCOL_VERSION;
     m.policy = q;
-    return ws_cli_ask(socket, &m, ret);
+    return ws_cli_ask(socket, &m, is_policy, ret);
 }
 
 static void print_options(const struct ws_policy_ops *ops)

@@ -126,10 +126,7 @@ static int ask(struct ws_cli_link *l, const char *endpoint, Ws__StepRequest *q,
     q->version = WS_PROTOCOL_VERSION;
     m.step = q;
     int r = ws_cli_link_ask(l, &m, is_step, WS_CLI_NEXT_TIMEOUT_MS, ret);
-    if (!r)
-        return 0;
-    ws_cli_error("no answer from the daemon at %s (%s)", endpoint, strerror(-r));
-    return WS_EXIT_UNAVAILABLE;
+    return r ? ws_cli_no_daemon(endpoint, r, NULL) : 0;
 }
 
 /* Numbers separated by commas. Return: how many; -1: it is no such list. */

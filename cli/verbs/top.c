@@ -57,13 +57,20 @@ static const Ws__GpuStatus *gpu_before(const struct top *t, uint32_t gpu)
     return NULL;
 }
 
-static const Ws__ClientStatus *client_before(const struct top *t, uint32_t client)
+static int by_number(const void *a, const void *b)
+{
+    const Ws__ClientStatus *x = *(Ws__ClientStatus *const *)a, *y = *(Ws__ClientStatus *const *)b;
+    return x->client < y->client ? -1 : x->client > y->client;
+}
+
+/* The clients of the page before are in the order of their numbers. */
+static const Ws__ClientStatus *client_before(const struct top *t, const Ws__ClientStatus *c)
 {
     const Ws__StatusReply *s = t->before ? t->before->status : NULL;
-    for (size_t i = 0; s && i < s->n_clients; i++)
-        if (s->clients[i]->client == client)
-            return s->clients[i];
-    return NULL;
+    Ws__ClientStatus **found =
+        s && s->n_clients ? bsearch(&c, s->clients, s->n_clients, sizeof(*s->clients), by_number)
+                          : NULL;
+    return found ? *found : NULL;
 }
 
 /* Device time between the pages on the GPUs that the client uses, in s: the longest; 0: none. */
@@ -123,7 +130,7 @@ static void gpu_lines(const struct top *t, const Ws__GpuStatus *g, FILE *f)
 static void client_line(const struct top *t, const Ws__ClientStatus *c, FILE *f)
 {
     double seconds = device_s(t, c);
-    const Ws__ClientStatus *b = client_before(t, c->client);
+    const Ws__ClientStatus *b = client_before(t, c);
     char memory[24], name[NAME_BYTES], deadline[24] = "-", late[32] = "-", gpus[16] = "-";
     size_t n = 0;
     for (size_t k = 0; k < c->n_gpus && n + 4 < sizeof(gpus); k++)
@@ -167,7 +174,7 @@ static int compare(const void *a, const void *b)
         p = x->memory_bytes, q = y->memory_bytes;
     if (p != q)
         return p < q ? 1 : -1;
-    return x->client < y->client ? -1 : x->client > y->client;
+    return by_number(a, b);
 }
 
 /* The page as text; malloc'ed, or NULL. */
@@ -215,6 +222,9 @@ static int refresh_status(struct top *t)
         ws__server_message__free_unpacked(t->before, NULL);
     t->before = t->now;
     t->now = m;
+    if (t->before && t->before->status->n_clients)
+        qsort(t->before->status->clients, t->before->status->n_clients,
+              sizeof(*t->before->status->clients), by_number);
     if (t->before && t->before->status->pid == m->status->pid)
         ws_top_history_add(&t->history, m->status, t->before->status);
     return 0;

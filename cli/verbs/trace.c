@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sm_set.h"
 #include "base/table.h"
 #include "base/trace_file.h"
 #include "cli/common/demangle.h"
@@ -25,7 +26,7 @@
 #include "cli/common/link.h"
 #include "cli/common/text.h"
 
-enum { ASK_EVERY_MS = 100 };
+enum { ASK_EVERY_MS = 100, TRACKS_MAX = 1000000 };
 /* Numbers of processes: cli/report takes those below WS_REPORT_GPUS for GPUs, no others. */
 enum { FIRST_GPU = 1, POLICY = 999, FIRST_CLIENT = 1000 };
 
@@ -83,7 +84,7 @@ static const char *name_stream(const Ws__TraceSpan *p, char *buf, size_t size)
     return buf;
 }
 
-/* The track, named at its first use. NULL: no memory. */
+/* The track, named at its first use. NULL: no memory, or no daemon has so many. */
 static struct track *track_of(struct recording *r, const Ws__TraceSpan *p)
 {
     struct track probe, *k;
@@ -95,7 +96,7 @@ static struct track *track_of(struct recording *r, const Ws__TraceSpan *p)
     HASH_FIND(hh, r->tracks, &probe.key, sizeof(probe.key), k);
     if (k)
         return k;
-    k = ws_alloc(sizeof(*k));
+    k = HASH_COUNT(r->tracks) < TRACKS_MAX ? ws_alloc(sizeof(*k)) : NULL;
     if (!k)
         return NULL;
     k->key = probe.key;
@@ -130,7 +131,7 @@ static void tell_clients(struct recording *r, const Ws__StatusReply *s)
         struct told *t;
         HASH_FIND(hh, r->told, &c->client, sizeof(c->client), t);
         if (t || (!c->priority && !(c->period_ms > 0) && !(c->deadline_ms > 0)) ||
-            !(t = ws_alloc(sizeof(*t))))
+            HASH_COUNT(r->told) >= TRACKS_MAX || !(t = ws_alloc(sizeof(*t))))
             continue;
         t->client = c->client;
         HASH_ADD(hh, r->told, client, sizeof(t->client), t);
@@ -191,6 +192,18 @@ static void write_wait(struct recording *r, struct track *k, const Ws__TraceSpan
     ws_trace_flow(&r->t, FIRST_GPU + (int)p->gpu, k->number, "begins", to, r->n_waits, true);
 }
 
+/* The fields of the SM set, which has as many words as SMs there may be, or fewer. */
+static size_t put_sms(const ProtobufCBinaryData *sms, char *buf, size_t size)
+{
+    size_t n = (size_t)snprintf(buf, size, ",\"sm_set\":\"");
+    for (size_t i = sms->len / sizeof(uint64_t); i-- > 0;) {
+        uint64_t word;
+        memcpy(&word, sms->data + sizeof(word) * i, sizeof(word));
+        n += (size_t)snprintf(buf + n, size - n, "%016" PRIx64, word);
+    }
+    return n + (size_t)snprintf(buf + n, size - n, "\"");
+}
+
 static void write_span(struct recording *r, const Ws__TraceSpan *p)
 {
     char name[160], args[440];
@@ -204,15 +217,8 @@ static void write_span(struct recording *r, const Ws__TraceSpan *p)
                               p->n_sms, p->n_blocks);
     else
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"bytes\":%" PRIu64, p->bytes);
-    if (p->sms.len >= sizeof(uint64_t)) {
-        n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"sm_set\":\"");
-        for (size_t i = p->sms.len / 8; i-- > 0;) {
-            uint64_t word;
-            memcpy(&word, p->sms.data + 8 * i, sizeof(word));
-            n += (size_t)snprintf(args + n, sizeof(args) - n, "%016" PRIx64, word);
-        }
-        n += (size_t)snprintf(args + n, sizeof(args) - n, "\"");
-    }
+    if (p->sms.len >= sizeof(uint64_t) && p->sms.len <= WS_SM_MAX / 8)
+        n += put_sms(&p->sms, args + n, sizeof(args) - n);
     if (p->ready_ns && p->ready_ns < p->start_ns)
         n += (size_t)snprintf(args + n, sizeof(args) - n, ",\"waited_us\":%.3f",
                               (double)(p->start_ns - p->ready_ns) / 1e3);
@@ -268,8 +274,9 @@ static bool take_decisions(struct recording *r, const Ws__TraceReply *a)
     return r->decisions_after < a->decisions_last;
 }
 
-/* Fetches what there is. Return: 0 or negative. */
-static int fetch(struct ws_cli_link *l, struct recording *r)
+/* Fetches what there is; until @end_ns, if it comes faster than it can be fetched. Return: 0 or
+ * negative. */
+static int fetch(struct ws_cli_link *l, struct recording *r, uint64_t end_ns)
 {
     Ws__ClientMessage q = WS__CLIENT_MESSAGE__INIT;
     Ws__TraceRequest t = WS__TRACE_REQUEST__INIT;
@@ -301,6 +308,7 @@ static int fetch(struct ws_cli_link *l, struct recording *r)
             r->after = r->after == FROM_NOW ? a->last : 0;
         more = moved && r->after < a->last;
         more |= take_decisions(r, a);
+        more = more && !stop && ws_clock_ns() < end_ns;
         ws__server_message__free_unpacked(m, NULL);
     }
     return 0;
@@ -314,7 +322,7 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
     while (!e) {
         struct timespec pause = {0, (long)ASK_EVERY_MS * (long)WS_NS_PER_MS};
         bool last = stop || ws_clock_ns() >= end_ns;
-        e = fetch(l, r);
+        e = fetch(l, r, end_ns);
         if (!e)
             e = count(l, r);
         fflush(r->t.f); /* so that a reader of the file sees how far the trace is */
