@@ -55,6 +55,7 @@ tests_unit_backend_test_stuck_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_stuck
 check_PROGRAMS += tests/unit/backend/test_users
 tests_unit_backend_test_users_SOURCES = tests/unit/backend/test_users.c
+tests_unit_backend_test_users_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=munmap
 tests_unit_backend_test_users_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_users
 

@@ -182,7 +182,8 @@ static void unmap(void *p, uint64_t bytes)
     munmap(p, bytes);
 }
 
-/* Its pages may have no other user left. */
+/* Its pages may have no other user left: then whoever gives them up last frees them, which takes
+ * long. That is to be the thread that unmaps them, so the descriptor goes before. */
 static void segment_free(struct ws_segment *g, struct ws_client *c)
 {
     HASH_DEL(c->segments.by_id, g);
@@ -190,9 +191,9 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
     for (uint32_t i = 0; i < c->server->n_gpus; i++)
         ws_device_host_unregister(c->server->gpus[i].device, g->map, g->map_bytes);
     ws_client_release(c, WS_RESOURCE_MAPPINGS, n_mappings(c));
+    close_fd(c, g);
     ws_discard(&c->server->discards, unmap, g->map, g->map_bytes,
                &(struct ws_discard_charge){c->who.account, WS_RESOURCE_HOST_BYTES, g->map_bytes});
-    close_fd(c, g);
     free(g);
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -90,6 +92,41 @@ static void test_segments_are_counted(void **state)
     ws_server_disconnected(w->server, &w->peers[1].peer); /* what it had is free again */
     wss_turn(w);
     assert_int_equal(used(w, 0, WS_RESOURCE_MAPPINGS), 10);
+}
+
+/* What munmap() saw of the mapping that is watched. */
+static struct {
+    const void *map;
+    int fd;
+    bool unmapped, was_open;
+} watched;
+
+int __real_munmap(void *p, size_t n);
+int __wrap_munmap(void *p, size_t n);
+int __wrap_munmap(void *p, size_t n)
+{
+    if (p == watched.map) {
+        watched.unmapped = true;
+        watched.was_open = fcntl(watched.fd, F_GETFD) >= 0;
+    }
+    return __real_munmap(p, n);
+}
+
+/* Else it may be the last to keep the pages, and the loop, which closes it, has to free them. */
+static void test_descriptor_of_a_segment_goes_before_its_mapping(void **state)
+{
+    struct wss *w = *state;
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = 4096};
+    struct ws_segment *g;
+    wss_hello(w, 0, NULL);
+    assert_int_equal(ws_segment_new(client(w, 0), &q, &g), WS__ERROR__OK);
+    assert_true(g->fd >= 0);
+    watched.map = g->map;
+    watched.fd = g->fd;
+    ws_segment_release(g, client(w, 0));
+    watched.map = NULL;
+    assert_true(watched.unmapped);
+    assert_false(watched.was_open);
 }
 
 static void test_bytes_of_segments_are_shared(void **state)
@@ -448,6 +485,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(test_seats_are_left_for_others),
         T(test_segments_are_counted),
+        T(test_descriptor_of_a_segment_goes_before_its_mapping),
         T(test_bytes_of_segments_are_shared),
         T(test_rings_and_exports_are_counted),
         T(test_uploads_are_bounded_by_user),
