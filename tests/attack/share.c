@@ -236,11 +236,30 @@ static const char *printed_by_many(const struct target *t, unsigned copy)
     return print(t, 60, 0, 1);
 }
 
-/* The client fetches little while its kernel prints 256 MiB, and then all the rest. */
+/* What the attackers' user is charged with of a resource. */
+static uint64_t charged(const struct target *t, const char *resource)
+{
+    int fd = raw_dial(t->sock);
+    uint64_t n = 0;
+    Ws__ServerMessage *a = fd < 0 || raw_greet(fd, "", 0) ? NULL : raw_status(fd);
+    for (size_t i = 0; a && i < a->status->n_accounts; i++)
+        if (!strcmp(a->status->accounts[i]->resource, resource))
+            n += a->status->accounts[i]->used;
+    if (a)
+        ws__server_message__free_unpacked(a, NULL);
+    if (fd >= 0)
+        close(fd);
+    return n;
+}
+
+/* The client fetches little while its kernel prints 512 MiB, and then all the rest. It asks for the
+ * largest buffer there is, of 64 MiB, for which the daemon holds up to 256 MiB of text: so much is
+ * its user charged with, and so much memory may the daemon take. */
 static const char *printed_taken(const struct target *t, unsigned copy)
 {
     enum { LAUNCHES = 32, FETCHES = 1000 };
     const uint32_t little = 4, all = 0;
+    const char *won = NULL;
     char text[8192];
     size_t n = printing_module(text, sizeof(text));
     Ws__Limit limit = WS__LIMIT__INIT;
@@ -250,22 +269,24 @@ static const char *printed_taken(const struct target *t, unsigned copy)
     limit.value = 64 << 20;
     if (!attack_open(&r, t) || raw_call(&r, WS__COMMAND__C_LIMIT, &limit, NULL) ||
         raw_load(&r, 1, text, n))
-        return "a client that prints 256 MiB was refused";
-    while (attack_goes_on(t)) {
+        return "a client that prints 512 MiB was refused";
+    while (attack_goes_on(t) && !won) {
         Ws__Launch l = raw_launch(1, 0);
-        uint64_t left = 1;
+        uint64_t left = 0;
         l.grid_x = 16;
         for (unsigned i = 0; i < LAUNCHES; i++)
             raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
         raw_send(&r);
         for (unsigned i = 0; i < FETCHES && attack_goes_on(t); i++) {
-            (void)!raw_call(&r, WS__COMMAND__C_OUTPUT, &little, NULL);
+            (void)!raw_call(&r, WS__COMMAND__C_OUTPUT, &little, &left);
             attack_sleep_ms(1);
         }
+        if (attack_goes_on(t) && charged(t, "host_bytes") < left)
+            won = "more text is held than its user is charged with";
         while (left && attack_goes_on(t) && !raw_call(&r, WS__COMMAND__C_OUTPUT, &all, &left))
             ;
     }
-    return NULL;
+    return won;
 }
 
 /* ---- row 12: to be taken for another ---- */
@@ -362,7 +383,7 @@ const struct attack attacks_share[] = {
     {"10", "printed-by-many", "kernels of 60 clients print 4 MiB each", printed_by_many, .ms = 4000,
      .max_mib = 192, .max_call_ms = 1000, .conf = "limits { max_host_bytes = 268435456 }\n"},
     {"7", "printed-taken", "fetches what kernels print, a little and then all", printed_taken,
-     .ms = 5000, .max_mib = 200},
+     .ms = 5000, .max_mib = 320},
     {"12", "another-exe", "says that it is another program", another_exe,
      .conf = "task \"camera\" { match_path = {\"/opt/cam/*\"} priority = 50 }\n"},
     {"13", "look", "looks at what others do", look, .conf = "policy = \"rr\"\n"},
