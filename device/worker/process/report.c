@@ -40,8 +40,8 @@ void worker_print(void *arg, enum ws_output to, const char *text, size_t n)
 void worker_write_page(void)
 {
     struct ws_device_telemetry t;
+    pthread_mutex_lock(&page_lock); /* of two threads, the one that asked first writes first */
     ws_device_telemetry(worker.device, &t);
-    pthread_mutex_lock(&page_lock);
     atomic_fetch_add(&worker.page->seq, 1);
     worker.page->telemetry = t;
     atomic_fetch_add(&worker.page->seq, 1);
