@@ -1294,9 +1294,10 @@ static void test_telemetry(void **state)
     suite_put(&S, 0, p, &byte, 1);
     ws_device_telemetry(S.device, &now);
     assert_int_equal(now.copied_bytes - first.copied_bytes, 1);
-    /* what operations were given is never more than the device took */
+    /* What operations were given is never more than the device has taken since it was opened. In a
+     * shorter time it may be more: an operation may be given what was taken before it. */
     ws_device_telemetry(S.device, &now);
-    assert_true(energy_uj <= now.energy_uj - first.energy_uj + 1);
+    assert_true(energy_uj <= now.energy_uj + 1);
     assert_true(ws_device_now_ns(S.device) >= now.now_ns);
     /* NVML's counter steps, that of a software GPU is up to date */
     assert_int_equal(S.device->meter_update_ns, S.device->ops->real ? 100 * WS_NS_PER_MS : 0);
