@@ -203,10 +203,10 @@ void ws_mock_reset(void)
 
 uint64_t ws_mock_energy_mj(uint32_t *ret_mw)
 {
-    static uint64_t begin;
+    static _Atomic uint64_t begin;
+    uint64_t none = 0;
     struct ws_device_telemetry t = {0};
-    if (!begin)
-        begin = mock_now_ns();
+    (void)atomic_compare_exchange_strong(&begin, &none, mock_now_ns());
     uint64_t ns = mock_now_ns() - begin;
     ns -= ns % 20000000; /* the counter steps */
     for (int k = 0; k < n_gpus; k++)
@@ -552,11 +552,13 @@ ws_cu_result cuDevicePrimaryCtxRetain(ws_cu_ctx *ctx, ws_cu_device d)
     DEVICE(d);
     if (!g->soft) {
         struct ws_device_options o = {.n_workers = 2, .local_bytes_per_thread_max = 512 << 10};
-        if (ws_device_open_soft(&g->soft, &spec, (uint32_t)d, &o, NULL))
+        struct ws_device *soft;
+        if (ws_device_open_soft(&soft, &spec, (uint32_t)d, &o, NULL))
             return WS_CU_OUT_OF_MEMORY;
         g->space = mock_space;
         g->total_bytes = spec.memory_bytes;
         g->ordinal = d;
+        g->soft = soft; /* NVML may ask for its energy */
     }
     pthread_mutex_lock(&mock_lock);
     if (!g->context.kind)

@@ -58,13 +58,13 @@ struct mock_gpu {
     struct mock_object context;
     int ordinal;
     uint32_t n_retained;
-    struct ws_device *soft;
-    struct ws_space *space;  /* what is mapped, for all GPUs: one address space */
-    _Atomic int sticky;      /* set by mock_lose() */
-    uint32_t n_doing;        /* operations the soft device has; stream.c's lock */
-    uint32_t n_waiting;      /* kernels that cannot begin; stream.c's lock */
-    uint32_t n_kernels;      /* …kernels among them; the same lock */
-    uint32_t engine_busy[2]; /* …copies to the GPU and from it */
+    struct ws_device *_Atomic soft; /* NULL until the context is asked for */
+    struct ws_space *space;         /* what is mapped, for all GPUs: one address space */
+    _Atomic int sticky;             /* set by mock_lose() */
+    uint32_t n_doing;               /* operations the soft device has; stream.c's lock */
+    uint32_t n_waiting;             /* kernels that cannot begin; stream.c's lock */
+    uint32_t n_kernels;             /* …kernels among them; the same lock */
+    uint32_t engine_busy[2];        /* …copies to the GPU and from it */
     _Atomic uint64_t used_bytes;
     uint64_t total_bytes;
 };
