@@ -6,6 +6,7 @@
 . "${srcdir:-.}/tests/process/lib.sh"
 [ -z "$asan" ] || skip "the frontend as a driver would need AddressSanitizer's runtime in every program"
 driver=$build/frontend/wattshare-driver
+export WATTSHARE_TIMEOUT_MS=60000 # on a busy machine a hello takes a while, and each worker says one
 
 # The inner daemon is the GPU. Its programs get addresses that begin behind those which the outer
 # daemon asks for.
