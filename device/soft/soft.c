@@ -189,14 +189,12 @@ void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const stru
     const struct ws_fitted *f = &d->fitted;
     *ret = (struct ws_priced){.dram_share = 1, .draw = {.fitted = f}};
     pthread_mutex_lock(&d->clocks_lock);
-    ret->draw.clocks = ret->draw.set = d->clocks;
+    ret->draw.clocks = d->clocks;
     pthread_mutex_unlock(&d->clocks_lock);
     if (f->has_power)
         ws_units_events(&d->base.spec, &fit->need, fit->blocks_per_sm, units, n_units,
                         &ret->draw.events);
     if (f->has_power && f->has_time) {
-        if (!op->launch.sms.n || op->launch.sms.n == d->base.spec.n_sms)
-            ws_draw_limit(&ret->draw);
         ws_units_fitted_cost(f, &ret->draw.clocks, &d->base.spec, &fit->need, fit->blocks_per_sm,
                              units, n_units, ret_costs);
         return;

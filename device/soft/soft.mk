@@ -9,7 +9,7 @@ device_libdevice_a_SOURCES += device/soft/soft_private.h device/soft/soft.c \
 	device/soft/timeline/meter.c device/soft/timeline/readings.h \
 	device/soft/timeline/readings.c device/follow.h device/soft/timeline/follow.h \
 	device/soft/timeline/follow.c device/soft/timeline/crowd.h device/soft/timeline/crowd.c \
-	device/soft/timeline/progress.h \
+	device/soft/timeline/sms.h device/soft/timeline/sms.c device/soft/timeline/progress.h \
 	device/soft/timeline/progress.c device/soft/timeline/flight.h \
 	device/soft/timeline/flight.c device/soft/timeline/power.h device/soft/timeline/power.c \
 	device/soft/timeline/events.h device/soft/timeline/events.c \

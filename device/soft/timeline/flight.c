@@ -239,11 +239,13 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
                                      .owner = f->op->space ? ws_space_id(f->op->space) : 0,
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
-                                     .dynamic_mw_per_sm = dynamic_mw_per_sm};
-    f->load.own_mw = f->followed
-                         ? ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n)
-                         : (int32_t)ws_draw_mw(f->kernel.draw, f->load.end_ns - f->load.start_ns,
-                                               f->load.sms.n, &f->load.issue);
+                                     .dynamic_mw_per_sm = dynamic_mw_per_sm,
+                                     .own_mw = (int32_t)f->reserved.own_mw,
+                                     .issue = f->reserved.issue};
+    if (f->followed) {
+        f->load.own_mw = ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n);
+        f->load.issue = (struct ws_issue){0};
+    }
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);

@@ -15,6 +15,9 @@
  * operation whose share is negative at its end is charged nothing, and the next ones are charged
  * less by as much.
  *
+ * The board draws no more than its limit. If all that runs would draw more, those that began last
+ * have lower clocks (timing.c): they pay what the others leave.
+ *
  * One case is late: an operation that the clock did not wait for (the limit of stalls, vclock.h)
  * may turn out to have run in the past. For that part it is charged the energy of its SMs and its
  * own, which is added to the GPU's energy.
@@ -35,6 +38,7 @@
 
 struct ws_meter {
     struct ws_gpu_spec spec;
+    uint64_t most_mw;     /* the board's limit */
     pthread_mutex_t lock; /* all below */
     struct ws_list loads;
     bool on;
@@ -54,6 +58,7 @@ struct moment {
     uint64_t next_ns;    /* when it changes */
     uint64_t mw, eq2_mw; /* eq2_mw: of it, what Eq. 2 says */
     uint64_t lift_mw;    /* of it, what it is above the sum of all its parts */
+    bool limited;        /* it would be more, but for the board's limit */
 };
 
 int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
@@ -63,6 +68,7 @@ int ws_meter_new(struct ws_meter **ret, const struct ws_gpu_spec *spec,
     if (!m)
         return ws_raise(-ENOMEM);
     m->spec = *spec;
+    m->most_mw = ws_power_most_mw(spec);
     m->on = true;
     m->reads = options->meter == WS_METER_NVML;
     if (m->reads)
@@ -116,6 +122,9 @@ static void look(struct ws_meter *m, uint64_t at_ns, struct moment *ret)
     own_mw += llround(ws_crowd_mw(&m->crowd));
     ret->mw = (uint64_t)WS_MAX((int64_t)ret->eq2_mw + own_mw, least_mw);
     ret->lift_mw = (uint64_t)((int64_t)ret->mw - (int64_t)ret->eq2_mw - own_mw);
+    uint64_t most_mw = WS_MAX(m->most_mw, ret->eq2_mw + ret->lift_mw);
+    ret->limited = ret->mw > most_mw;
+    ret->mw = WS_MIN(ret->mw, most_mw);
 }
 
 /* Operations of one owner count as one in what does not depend on SMs. */
@@ -169,6 +178,7 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
     unsigned __int128 pj = (unsigned __int128)w->eq2_mw * ns;
     __int128 rest = (__int128)w->mw * ns;
     unsigned __int128 awake = WS_MIN((unsigned __int128)m->spec.static_mw * ns, pj), idle = 0;
+    __int128 room = (__int128)(w->mw - w->eq2_mw - w->lift_mw) * ns; /* if it is limited */
     struct company c = {0};
     if (w->sms.n)
         idle = WS_MIN((unsigned __int128)m->spec.n_sms * m->spec.idle_mw_per_sm * ns, pj - awake);
@@ -190,8 +200,11 @@ static void charge(struct ws_meter *m, uint64_t at_ns, const struct moment *w, u
         }
         __int128 issue =
             (__int128)llround(ws_crowd_share_mw(&m->crowd, l->sms.bits, &l->issue) * (double)ns);
-        __int128 paid = (__int128)share + (__int128)l->own_mw * ns + issue +
-                        (__int128)w->lift_mw * ns / w->n_loads;
+        __int128 own = (__int128)l->own_mw * ns + issue;
+        if (w->limited) /* those that began first are first in the list */
+            own = WS_MIN(own, room);
+        room -= own;
+        __int128 paid = (__int128)share + own + (__int128)w->lift_mw * ns / w->n_loads;
         l->pj += paid;
         rest -= paid;
     }
@@ -238,6 +251,8 @@ void ws_meter_begin(struct ws_meter *m, uint64_t now_ns, struct ws_meter_load *l
     if (l->start_ns < until) {
         uint64_t sm_ns = l->sms.n * (until - l->start_ns);
         int64_t own_mw = l->own_mw + llround(ws_issue_mw(&l->issue, l->sms.n));
+        if (m->most_mw < INT64_MAX) /* as it would draw alone */
+            own_mw = WS_MIN(own_mw, (int64_t)m->most_mw - (int64_t)ws_power_mw(&m->spec, l->sms.n));
         __int128 own_pj = (__int128)own_mw * (until - l->start_ns);
         l->pj = WS_MAX((__int128)l->dynamic_mw_per_sm * sm_ns + own_pj, (__int128)0);
         l->shared = true; /* the static power of that time is others', or idle */

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/macros.h"
-#include "models/event_limit.h"
 
 static struct ws_event_clocks mhz(const struct ws_fitted *f, const struct ws_power_clocks *c)
 {
@@ -45,15 +44,30 @@ void ws_power_at(const struct ws_fitted *f, const struct ws_power_clocks *clocks
         round_mw(w[WS_EVENT_POWER_ACTIVE] * x[WS_EVENT_POWER_ACTIVE] / spec->n_sms);
 }
 
-/* Of a launch that issues in the share @x of its clocks; the power is that at the set clocks. */
+/* Of a launch that issues in the share @x of its clocks. */
 static void issue_of(const struct ws_draw *d, double x, double n_sms, struct ws_issue *ret)
 {
-    const struct ws_power_clocks *set = &d->set;
-    double full = set->core * set->volt * set->volt * d->fitted->power.w[WS_EVENT_POWER_BUSY];
-    double factor = d->clocks.core * d->clocks.volt * d->clocks.volt;
-    double n = d->fitted->gpu.n_sms;
-    *ret = (struct ws_issue){.mw_per_sm = 1e3 * full / n,
-                             .quiet = fmin(fmax(1 - x / factor * n / n_sms, 0), 1)};
+    double factor = d->clocks.core * d->clocks.volt * d->clocks.volt, n = d->fitted->gpu.n_sms;
+    *ret =
+        (struct ws_issue){.mw_per_sm = 1e3 * factor * d->fitted->power.w[WS_EVENT_POWER_BUSY] / n,
+                          .quiet = fmin(fmax(1 - x / factor * n / n_sms, 0), 1)};
+}
+
+/* What the launch adds, at clocks of its own, to what the device and its SMs with a warp draw at
+ * theirs: in W, with what it issues. Less than 0 if the lower clocks save more. @ret_busy: the
+ * factor of the SMs that issue. */
+static double added_w(const struct ws_draw *d, const struct ws_power_clocks *own, double s,
+                      uint32_t n_sms, double *ret_busy)
+{
+    struct ws_events e = d->events;
+    double x[WS_EVENT_POWER_N], device[WS_EVENT_POWER_N], sum = 0;
+    e.active = n_sms / d->fitted->gpu.n_sms;
+    terms(d->fitted, own, &e, s, x);
+    terms(d->fitted, &d->clocks, &e, s, device);
+    for (int i = 0; i < WS_EVENT_POWER_N; i++)
+        sum += (x[i] - (i < WS_EVENT_POWER_BUSY ? device[i] : 0)) * d->fitted->power.w[i];
+    *ret_busy = x[WS_EVENT_POWER_BUSY];
+    return sum;
 }
 
 uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms,
@@ -62,25 +76,41 @@ uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms,
     *ret_issue = (struct ws_issue){0};
     if (!d || !d->fitted->has_power || !ns || !n_sms)
         return 0;
-    struct ws_events e = d->events;
-    double x[WS_EVENT_POWER_N], set[WS_EVENT_POWER_N], own = 0;
-    e.active = n_sms / d->fitted->gpu.n_sms;
-    terms(d->fitted, &d->clocks, &e, (double)ns / 1e9, x);
-    terms(d->fitted, &d->set, &e, (double)ns / 1e9, set);
-    issue_of(d, x[WS_EVENT_POWER_BUSY], n_sms, ret_issue);
-    for (int i = 0; i < WS_EVENT_POWER_N; i++) /* the first are the device's, at the set clocks */
-        own += (x[i] - (i < WS_EVENT_POWER_BUSY ? set[i] : 0)) * d->fitted->power.w[i];
-    return round_mw(fmax(own - ws_issue_mw(ret_issue, n_sms) / 1e3, 0));
+    double busy, added = added_w(d, &d->clocks, (double)ns / 1e9, n_sms, &busy);
+    issue_of(d, busy, n_sms, ret_issue);
+    return round_mw(fmax(added - ws_issue_mw(ret_issue, n_sms) / 1e3, 0));
 }
 
-void ws_draw_limit(struct ws_draw *d)
+uint64_t ws_power_most_mw(const struct ws_gpu_spec *spec)
 {
+    struct ws_fitted f;
+    ws_fitted_of(spec, &f);
+    double most_w = ws_event_power_most_w(&f.gpu);
+    bool known = f.has_power && f.has_time && isfinite(most_w);
+    return known ? (uint64_t)llround(most_w * 1e3) : UINT64_MAX;
+}
+
+double ws_draw_pace(const struct ws_draw *d, uint64_t ns, uint32_t n_sms, uint64_t less_mw)
+{
+    enum { HALVINGS = 24 };
     const struct ws_fitted *f = d->fitted;
-    struct ws_event_clocks set = mhz(f, &d->set);
-    struct ws_event_run run;
+    struct ws_event_gpu gpu = f->gpu;
     struct ws_event_time time = f->time;
+    struct ws_event_clocks clocks = mhz(f, &d->clocks);
+    gpu.n_sms = n_sms;
     time.v[WS_EVENT_TIME_LAUNCH] = 0; /* draws nothing here: it is the catalog's overhead */
-    ws_event_run(&f->power, &time, &f->gpu, &d->events, &set, d->set.volt, &run);
-    d->clocks.core = d->set.core * run.clocks.core_mhz / set.core_mhz;
-    d->clocks.volt = run.voltage;
+    double busy, low = 0.02, high = 1, pace = 1;
+    double most_w = added_w(d, &d->clocks, (double)ns / 1e9, n_sms, &busy) - (double)less_mw / 1e3;
+    double full_s = ws_event_time_s(&time, &gpu, &d->events, &clocks);
+    double full_volt = ws_event_power_voltage(&f->power, &f->gpu, &clocks);
+    for (int i = 0; i <= HALVINGS; i++) {
+        double share = i < HALVINGS ? (low + high) / 2 : low;
+        struct ws_power_clocks own = d->clocks;
+        own.core *= share;
+        clocks = mhz(f, &own);
+        own.volt *= ws_event_power_voltage(&f->power, &f->gpu, &clocks) / full_volt;
+        pace = full_s / ws_event_time_s(&time, &gpu, &d->events, &clocks);
+        *(added_w(d, &own, (double)ns / 1e9 / pace, n_sms, &busy) > most_w ? &high : &low) = share;
+    }
+    return pace;
 }

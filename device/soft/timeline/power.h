@@ -36,16 +36,20 @@ struct ws_power_clocks {
 void ws_power_at(const struct ws_fitted *f, const struct ws_power_clocks *clocks,
                  struct ws_gpu_spec *spec);
 
-/* What a launch does, and how fast. */
+/* What a launch does, and at which clocks of the device. */
 struct ws_draw {
     const struct ws_fitted *fitted;
-    struct ws_power_clocks set;    /* the device's */
-    struct ws_power_clocks clocks; /* its own: lower where the board's limit asks for that */
+    struct ws_power_clocks clocks;
     struct ws_events events;
 };
-/* Lowers the clocks of a launch that would draw more than the board's limit if it had the GPU to
- * itself, on all SMs (models/event_limit.h). Two launches beside each other may draw more. */
-void ws_draw_limit(struct ws_draw *d);
+/* What the board draws at most, whatever runs; UINT64_MAX: that, or how launches get slower, is not
+ * known. */
+uint64_t ws_power_most_mw(const struct ws_gpu_spec *spec);
+/* How fast a launch is, as a share of the pace at which it takes @ns on @n_sms SMs, where its core
+ * clock, and with it the voltage, is as much lower as makes the board draw @less_mw less. That is
+ * models/event_limit.h for launches that may have others beside them. The clock is not below a
+ * fiftieth. */
+double ws_draw_pace(const struct ws_draw *d, uint64_t ns, uint32_t n_sms, uint64_t less_mw);
 /* What the launch adds of its own if it takes @ns on @n_sms SMs; 0 where nothing was fitted, and of
  * NULL. @ret_issue: what it issues on each, which is not in the sum. */
 uint32_t ws_draw_mw(const struct ws_draw *d, uint64_t ns, uint32_t n_sms,

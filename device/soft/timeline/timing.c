@@ -31,6 +31,12 @@
  * exactly the GPU's energy. The difference is the credit. What a launch adds of its own (power.h)
  * is charged to its client alone; what SMs that issue take is shared as crowd.h says.
  *
+ * The board's limit. As with the memory, the newest yields: while the board would draw more with it
+ * and the kernels in its way than the limit allows, its clock is lower (power.h), and its client
+ * pays so much less. For that it is simulated twice, the first time as if there were no limit: then
+ * it is known what it draws at its full clock. A kernel that had to yield to one that is cut short
+ * afterwards keeps its place, and draws what it draws at its full clock.
+ *
  * Invariants: spans are sorted by end_ns; energy_pj only grows; scratch is used under the lock
  * only. */
 #include "device/soft/timeline/timing.h"
@@ -43,17 +49,11 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "device/soft/timeline/power.h"
+#include "device/soft/timeline/sms.h"
 
-enum {
-    N_SPANS = 256,
-    N_ACCOUNTS = 2 * N_SPANS,
-    MAX_SMS = 256,
-    MAX_BLOCKS_PER_SM = 32,
-    MASK_WORDS = 4
-};
+enum { N_SPANS = 256, N_ACCOUNTS = 2 * N_SPANS, MASK_WORDS = 4 };
 enum { KIND_KERNEL = _WS_ENGINE_N }; /* a span's kind: a copy engine, or this */
 #define PJ_PER_UJ 1000000
-#define PART_MIN  0.02 /* an SM whose blocks leave less than this is full */
 
 struct account {
     uint64_t owner;   /* the client */
@@ -69,23 +69,14 @@ struct timing_span {
     uint64_t mask[MASK_WORDS]; /* SMs; empty for a copy */
     float issue_part, memory_part;
     uint32_t blocks; /* held on each SM */
-    uint32_t own_mw; /* that it adds whatever its SMs add */
+    uint32_t own_mw; /* that it adds whatever its SMs add; like issue at its full clock */
     struct ws_issue issue;
+    bool yields; /* its clock is lower where the sum would be above the limit */
     struct ws_need need;
     /* of reservations */
     uint64_t seq;     /* 0: entered for good */
     uint64_t from_ns; /* start of the simulation */
     bool held;
-};
-
-/* Of the kernel being simulated. */
-struct sm {
-    uint32_t k, cap;
-    bool used;
-    double part; /* of its issue capacity that is left for this kernel */
-    double tau, next, bytes_rate;
-    uint32_t block[MAX_BLOCKS_PER_SM];
-    double left[MAX_BLOCKS_PER_SM], rate[MAX_BLOCKS_PER_SM];
 };
 
 /* Of an SM, by kernels in the way. */
@@ -94,21 +85,9 @@ struct held {
     int64_t blocks, warps, regs, shared_bytes;
 };
 
-struct kernel_sim {
-    const struct ws_timing_kernel *k;
-    uint32_t n_sms;
-    struct sm sm[MAX_SMS];
-    uint16_t id[MAX_SMS];                 /* device's number of sm[i] */
-    uint16_t heap[MAX_SMS], pos[MAX_SMS]; /* SMs by next */
-    double tau, bytes_rate, memory_part;
-    uint64_t dealt, done;
-    uint64_t n_blocks; /* to be dealt */
-    uint32_t cursor;
-    double *left; /* of each block, where the simulation is cut; else NULL */
-};
-
 struct ws_timing {
     struct ws_gpu_spec spec;
+    uint64_t most_mw; /* the board's limit */
     _Atomic uint64_t now_ns;
     pthread_mutex_t lock;      /* all below */
     struct timing_span *spans; /* ring */
@@ -122,8 +101,12 @@ struct ws_timing {
     uint32_t recent;       /* account used last */
     __int128 forgotten_pj; /* paid less due of accounts that are gone */
     uint32_t power_mw;
-    struct kernel_sim sim;
-    struct held held[MAX_SMS];
+    /* of the kernel being simulated: */
+    struct ws_sms sms;
+    double memory_part;             /* that others leave */
+    const struct timing_span *full; /* as it would be without a limit; NULL: it does not yield */
+    double pace;                    /* as a share of that at its full clock */
+    struct held held[WS_SM_MAX];
     uint64_t edges[2 * N_SPANS + 2];
     const struct timing_span **near, *beside[N_SPANS]; /* near: [cap] */
     struct ws_crowd crowd;
@@ -136,6 +119,7 @@ int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
     if (!t)
         return ws_raise(-ENOMEM);
     t->spec = *spec;
+    t->most_mw = ws_power_most_mw(spec);
     t->cap = N_SPANS;
     t->spans = ws_alloc_array(t->cap, sizeof(t->spans[0]));
     t->near = ws_alloc_array(t->cap, sizeof(t->near[0]));
@@ -262,6 +246,12 @@ static void span_insert(struct ws_timing *t, const struct timing_span *s)
         t->accounts[s->account].n_spans++;
 }
 
+static void join_mask(uint64_t *mask, const uint64_t *more)
+{
+    for (int w = 0; w < MASK_WORDS; w++)
+        mask[w] |= more[w];
+}
+
 static uint32_t popcount(const uint64_t *mask)
 {
     uint32_t n = 0;
@@ -270,15 +260,21 @@ static uint32_t popcount(const uint64_t *mask)
     return n;
 }
 
+static bool runs(const struct timing_span *s, uint64_t at_ns)
+{
+    return s->start_ns <= at_ns && s->end_ns > at_ns;
+}
+
 /* Share of an operation in a moment's power: by SMs, among copies alone equal. */
 static uint64_t weight(const struct timing_span *s, bool copies_only)
 {
     return copies_only ? 1 : s->n_sms;
 }
 
-/* The same for the SMs that issue, with the @n beside. Return: mW of all, with @s. */
+/* The same for the SMs that issue, with the @n beside. Return: mW of all, with @s. @ret_before_mw:
+ * without it. */
 static uint64_t account_issue(struct ws_timing *t, const struct timing_span *s, uint32_t n,
-                              uint64_t ns)
+                              uint64_t ns, uint64_t *ret_before_mw)
 {
     struct ws_crowd *c = &t->crowd;
     ws_crowd_init(c, t->spec.n_sms);
@@ -299,7 +295,13 @@ static uint64_t account_issue(struct ws_timing *t, const struct timing_span *s, 
         rest -= more;
     }
     t->accounts[s->account].due_pj += rest;
+    *ret_before_mw = (uint64_t)before_mw;
     return (uint64_t)mw;
+}
+
+static uint64_t over_limit(const struct ws_timing *t, uint64_t mw)
+{
+    return mw > t->most_mw ? mw - t->most_mw : 0;
 }
 
 /* Adds what @s changes to the device's and the clients' accounts between two edges. Return: mW of
@@ -311,20 +313,18 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_near; i++) {
         const struct timing_span *o = t->near[i];
-        if (o->start_ns > from_ns || o->end_ns <= from_ns)
+        if (!runs(o, from_ns))
             continue;
         t->beside[n++] = o;
         sum_before += o->n_sms;
         own_mw += o->own_mw;
-        for (int w = 0; w < MASK_WORDS; w++)
-            mask[w] |= o->mask[w];
+        join_mask(mask, o->mask);
     }
     bool copies_before = !sum_before, copies_after = !sum_before && !s->n_sms;
     uint64_t sum_after = copies_after ? n + 1 : sum_before + s->n_sms;
     sum_before = copies_before ? n : sum_before;
     uint32_t n_before = popcount(mask);
-    for (int w = 0; w < MASK_WORDS; w++)
-        mask[w] |= s->mask[w];
+    join_mask(mask, s->mask);
     uint32_t n_after = popcount(mask);
     uint64_t mw_after = ws_power_mw(&t->spec, n_after);
     __int128 before = n ? (__int128)ws_power_mw(&t->spec, n_before) * ns : 0,
@@ -342,7 +342,13 @@ static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32
     t->sm_busy_ns += (n_after - n_before) * ns;
     if (n_after && !n_before)
         t->busy_ns += ns;
-    return mw_after + own_mw + account_issue(t, s, n, ns);
+    uint64_t mw_before = n ? ws_power_mw(&t->spec, n_before) + own_mw - s->own_mw : 0, issue_before;
+    mw_after += own_mw + account_issue(t, s, n, ns, &issue_before);
+    uint64_t over = over_limit(t, mw_after);
+    __int128 yielded = (__int128)(over - over_limit(t, mw_before + issue_before)) * ns;
+    t->energy_pj -= (unsigned __int128)yielded;
+    t->accounts[s->account].due_pj -= yielded;
+    return mw_after - over;
 }
 
 /* Whether one of the first @n_near of near runs while @s does. */
@@ -355,16 +361,13 @@ static bool has_company(const struct ws_timing *t, const struct timing_span *s, 
 }
 
 /* Lock held. */
-static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner,
-                  const struct ws_draw *draw, struct ws_timed *ret)
+static void enter(struct ws_timing *t, struct timing_span *s, uint64_t owner, struct ws_timed *ret)
 {
     *ret = (struct ws_timed){.start_ns = s->start_ns, .end_ns = s->end_ns};
     ws_timing_touch(t, s->end_ns);
-    s->own_mw = ws_draw_mw(draw, s->end_ns - s->start_ns, popcount(s->mask), &s->issue);
     if (s->end_ns == s->start_ns)
         return;
     s->account = account_of(t, owner);
-    s->n_sms = popcount(s->mask);
     uint32_t n_near = spans_after(t, s->start_ns, 0, true, UINT64_MAX),
              n = edges_between(t, n_near, s->start_ns, s->end_ns);
     unsigned __int128 pj = 0;
@@ -409,134 +412,18 @@ void ws_timing_copy(struct ws_timing *t, enum ws_engine e, uint64_t owner, uint6
 {
     pthread_mutex_lock(&t->lock);
     struct timing_span s = place_copy(t, e, ready_ns, bytes);
-    enter(t, &s, owner, NULL, ret);
+    enter(t, &s, owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- the simulation of one kernel ---- */
-
-static void heap_set(struct kernel_sim *m, uint32_t i, uint16_t sm)
-{
-    m->heap[i] = sm;
-    m->pos[sm] = (uint16_t)i;
-}
-
-static void heap_fix(struct kernel_sim *m, uint16_t sm)
-{
-    uint32_t i = m->pos[sm];
-    double key = m->sm[sm].next;
-    while (i > 0) {
-        uint32_t up = (i - 1) / 2;
-        if (m->sm[m->heap[up]].next <= key)
-            break;
-        heap_set(m, i, m->heap[up]);
-        i = up;
-    }
-    for (;;) {
-        uint32_t c = 2 * i + 1;
-        if (c + 1 < m->n_sms && m->sm[m->heap[c + 1]].next < m->sm[m->heap[c]].next)
-            c++;
-        if (c >= m->n_sms || m->sm[m->heap[c]].next >= key)
-            break;
-        heap_set(m, i, m->heap[c]);
-        i = c;
-    }
-    heap_set(m, i, sm);
-}
-
-/* Moves the blocks of an SM on to the present. */
-static void sm_advance(struct kernel_sim *m, struct sm *s)
-{
-    double dt = m->tau - s->tau;
-    for (uint32_t i = 0; i < s->k; i++)
-        s->left[i] -= dt * s->rate[i];
-    s->tau = m->tau;
-}
-
-/* New rates and next completion after the blocks of an SM, or its part, changed. */
-static void sm_rate(struct kernel_sim *m, uint16_t index)
-{
-    struct sm *s = &m->sm[index];
-    double bytes_rate = 0, next = INFINITY;
-    for (uint32_t i = 0; i < s->k; i++) {
-        const struct ws_cost *c = &m->k->blocks[s->block[i]];
-        double ns = s->part > 0 ? WS_MAX(c->latency_ns, s->k * c->issue_ns / s->part) : INFINITY;
-        s->rate[i] = 1 / WS_MAX(ns, 1e-3);
-        bytes_rate += s->rate[i] * c->bytes * m->k->dram_share;
-        double end = s->rate[i] > 0 ? s->tau + WS_MAX(s->left[i], 0) / s->rate[i] : INFINITY;
-        next = WS_MIN(next, end);
-    }
-    m->bytes_rate += bytes_rate - s->bytes_rate;
-    s->bytes_rate = bytes_rate;
-    s->next = next;
-    heap_fix(m, index);
-}
-
-static bool sm_room(const struct kernel_sim *m, const struct sm *s)
-{
-    return m->dealt < m->n_blocks && s->k < s->cap && s->part > PART_MIN;
-}
-
-static void sm_deal(struct kernel_sim *m, struct sm *s)
-{
-    s->block[s->k] = (uint32_t)m->dealt++;
-    s->left[s->k] = 1;
-    s->rate[s->k] = 0;
-    s->used = true;
-    s->k++;
-}
-
-static void deal_where(struct kernel_sim *m, double part_min)
-{
-    for (uint32_t idle = 0; idle < m->n_sms && m->dealt < m->n_blocks;
-         m->cursor = (m->cursor + 1) % m->n_sms) {
-        struct sm *s = &m->sm[m->cursor];
-        idle = sm_room(m, s) && s->part >= part_min ? 0 : idle + 1;
-        if (!idle)
-            sm_deal(m, s);
-    }
-}
-
-/* Round-robin until nothing fits, first over SMs that no other kernel uses; all SMs must stand at
- * the present. */
-static void deal_all(struct kernel_sim *m)
-{
-    deal_where(m, 1);
-    deal_where(m, 0);
-}
-
-/* The SM whose next completion is due: ends what is done, deals into the room. */
-static void sm_complete(struct kernel_sim *m, uint16_t index)
-{
-    struct sm *s = &m->sm[index];
-    uint32_t due = 0;
-    sm_advance(m, s);
-    for (uint32_t i = 1; i < s->k; i++)
-        if (s->left[i] / s->rate[i] < s->left[due] / s->rate[due])
-            due = i;
-    s->left[due] = 0; /* whatever rounding says */
-    for (uint32_t i = 0; i < s->k;) {
-        if (s->left[i] > 1e-9) {
-            i++;
-            continue;
-        }
-        m->done++;
-        s->k--;
-        s->block[i] = s->block[s->k];
-        s->left[i] = s->left[s->k];
-        s->rate[i] = s->rate[s->k];
-    }
-    while (sm_room(m, s))
-        sm_deal(m, s);
-    sm_rate(m, index);
-}
 
 /* Room on one SM for blocks of this kernel beside what is held there. */
 static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_kernel *k,
                        const struct held *h)
 {
     const struct ws_need *need = &k->need;
-    int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, MAX_BLOCKS_PER_SM);
+    int64_t cap = WS_MIN((int64_t)k->blocks_per_sm, WS_SMS_BLOCKS);
     cap = WS_MIN(cap, (int64_t)spec->max_blocks_per_sm - h->blocks);
     cap = WS_MIN(cap, ((int64_t)spec->max_threads_per_sm / 32 - h->warps) / WS_MAX(need->warps, 1));
     cap = WS_MIN(cap, ((int64_t)spec->regs_per_sm - h->regs) / WS_MAX(need->regs, 1));
@@ -546,22 +433,44 @@ static uint32_t cap_of(const struct ws_gpu_spec *spec, const struct ws_timing_ke
     return cap < 0 ? 0 : (uint32_t)cap;
 }
 
-/* What the kernels in the way leave at @now_ns, on every SM of the set and of the memory. Return:
- * when that changes next. */
+/* How fast the kernel is beside those in the way at @now_ns. */
+static double pace_beside(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
+{
+    const struct timing_span *s = t->full;
+    struct ws_crowd *c = &t->crowd;
+    uint64_t mask[MASK_WORDS], mw = s->own_mw;
+    memcpy(mask, s->mask, sizeof(mask));
+    ws_crowd_init(c, t->spec.n_sms);
+    ws_crowd_join(c, s->mask, &s->issue);
+    for (uint32_t j = 0; j < n_near; j++) {
+        const struct timing_span *o = t->near[j];
+        if (!runs(o, now_ns))
+            continue;
+        mw += o->own_mw;
+        join_mask(mask, o->mask);
+        ws_crowd_join(c, o->mask, &o->issue);
+    }
+    mw += ws_power_mw(&t->spec, popcount(mask)) + (uint64_t)llround(ws_crowd_mw(c));
+    uint64_t over = over_limit(t, mw);
+    return over ? ws_draw_pace(t->sms.k->draw, s->end_ns - s->start_ns, s->n_sms, over) : 1;
+}
+
+/* What the kernels in the way leave at @now_ns, on every SM of the set, of the memory, and of the
+ * power. Return: when that changes next. */
 static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
 {
-    struct kernel_sim *m = &t->sim;
+    struct ws_sms *m = &t->sms;
     uint64_t next = UINT64_MAX;
     memset(t->held, 0, t->spec.n_sms * sizeof(t->held[0]));
-    m->memory_part = 1;
+    t->memory_part = 1;
     for (uint32_t j = 0; j < n_near; j++) {
         const struct timing_span *o = t->near[j];
         next = WS_MIN(next, o->start_ns > now_ns ? o->start_ns
                             : o->end_ns > now_ns ? o->end_ns
                                                  : UINT64_MAX);
-        if (o->start_ns > now_ns || o->end_ns <= now_ns)
+        if (!runs(o, now_ns))
             continue;
-        m->memory_part -= o->memory_part;
+        t->memory_part -= o->memory_part;
         for (int w = 0; w < MASK_WORDS; w++)
             for (uint64_t bits = o->mask[w]; bits; bits &= bits - 1) {
                 struct held *h = &t->held[64 * w + __builtin_ctzll(bits)];
@@ -572,36 +481,25 @@ static uint64_t set_rest(struct ws_timing *t, uint32_t n_near, uint64_t now_ns)
                 h->shared_bytes += (int64_t)o->blocks * o->need.shared_bytes;
             }
     }
-    m->memory_part = WS_MAX(m->memory_part, PART_MIN);
+    t->memory_part = WS_MAX(t->memory_part, WS_PART_MIN);
+    t->pace = t->full ? pace_beside(t, n_near, now_ns) : 1;
     for (uint32_t i = 0; i < m->n_sms; i++) {
         const struct held *h = &t->held[m->id[i]];
-        m->sm[i].part = 1 - h->part < PART_MIN ? 0 : 1 - h->part;
+        m->sm[i].part = 1 - h->part < WS_PART_MIN ? 0 : 1 - h->part;
         m->sm[i].cap = cap_of(&t->spec, m->k, h);
     }
     return next;
 }
 
-static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k)
+/* @full: as in struct ws_timing. */
+static void sim_init(struct ws_timing *t, const struct ws_timing_kernel *k,
+                     const struct timing_span *full)
 {
-    struct kernel_sim *m = &t->sim;
-    m->k = k;
-    m->n_sms = 0;
-    m->tau = m->bytes_rate = 0;
-    m->dealt = m->done = 0;
-    m->n_blocks = k->n_blocks;
-    m->cursor = 0;
-    for (uint32_t i = 0; i < t->spec.n_sms; i++) {
-        if (k->sms.n && !(k->sms.bits[i / 64] >> (i % 64) & 1))
-            continue;
-        struct sm *s = &m->sm[m->n_sms];
-        s->k = 0;
-        s->used = false;
-        s->tau = s->bytes_rate = 0;
-        s->next = INFINITY;
-        m->id[m->n_sms] = (uint16_t)i;
-        heap_set(m, m->n_sms, (uint16_t)m->n_sms);
-        m->n_sms++;
-    }
+    t->full = full;
+    ws_sms_init(&t->sms, k);
+    for (uint32_t i = 0; i < t->spec.n_sms; i++)
+        if (!k->sms.n || ws_sm_set_has(&k->sms, i))
+            ws_sms_add(&t->sms, i);
 }
 
 static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_kernel *k)
@@ -609,42 +507,22 @@ static uint64_t memory_rate(const struct ws_timing *t, const struct ws_timing_ke
     return k->memory_bytes_per_s ? k->memory_bytes_per_s : t->spec.memory_bytes_per_s;
 }
 
-/* Nothing more is dealt; what runs is finished, of several in one only the one at work. The SMs
- * stand at the present. */
-static void stop_dealing(struct kernel_sim *m)
-{
-    m->n_blocks = m->dealt;
-    for (uint64_t b = m->dealt; b < m->k->n_blocks; b++)
-        m->left[b] = 1;
-    for (uint32_t i = 0; i < m->n_sms; i++) {
-        struct sm *s = &m->sm[i];
-        for (uint32_t j = 0; j < s->k; j++) {
-            uint32_t n = m->k->merged ? m->k->merged[s->block[j]] : 1;
-            double left = WS_MAX(s->left[j], 0), keep = floor(left * n + 1e-6) / n;
-            keep = WS_MIN(keep, (double)(n - 1) / n); /* dealt: one of them at least is at work */
-            m->left[s->block[j]] = keep;
-            s->left[j] = left - keep;
-        }
-    }
-}
-
 /* Runs the simulation from @start_ns; no block is dealt from @cut_ns on. *ret_first_ns: when the
  * first block was dealt, negative if none was. Return: end. */
 static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, uint32_t n_near,
                        double *ret_first_ns)
 {
-    struct kernel_sim *m = &t->sim;
+    struct ws_sms *m = &t->sms;
     double now = 0, first = -1,
            per_ns = (double)memory_rate(t, m->k) / 1e9; /* now: ns since start_ns */
     uint64_t edge_ns = set_rest(t, n_near, start_ns);
-    deal_all(m);
-    for (uint32_t i = 0; i < m->n_sms; i++)
-        if (m->sm[i].k)
-            sm_rate(m, (uint16_t)i);
+    ws_sms_deal(m);
+    ws_sms_rates(m);
     while (m->done < m->n_blocks) {
         if (first < 0 && m->dealt)
             first = now;
-        double demand = m->bytes_rate / (per_ns * m->memory_part), slow = WS_MAX(demand, 1);
+        double demand = m->bytes_rate / (per_ns * t->memory_part), slow = WS_MAX(demand, 1);
+        slow /= t->pace;
         uint16_t sm = m->heap[0];
         double next = now + (m->sm[sm].next - m->tau) * slow;
         uint64_t halt_ns = WS_MIN(edge_ns, cut_ns);
@@ -654,22 +532,20 @@ static double simulate(struct ws_timing *t, uint64_t start_ns, uint64_t cut_ns, 
             now = at;
             if (edge_ns == halt_ns)
                 edge_ns = set_rest(t, n_near, edge_ns);
-            for (uint32_t i = 0; i < m->n_sms; i++)
-                sm_advance(m, &m->sm[i]);
+            ws_sms_advance(m);
             if (cut_ns == halt_ns) {
                 cut_ns = UINT64_MAX;
-                stop_dealing(m);
+                ws_sms_stop(m);
             }
-            deal_all(m);
-            for (uint32_t i = 0; i < m->n_sms; i++)
-                sm_rate(m, (uint16_t)i);
+            ws_sms_deal(m);
+            ws_sms_rates(m);
             continue;
         }
         if (!isfinite(next)) /* cannot be: with no span in the way one block fits */
             break;
         now = next;
         m->tau = m->sm[sm].next;
-        sm_complete(m, sm);
+        ws_sms_complete(m, sm);
     }
     *ret_first_ns = first;
     return now;
@@ -681,7 +557,7 @@ static struct timing_span span_of(const struct ws_timing *t, const struct ws_tim
                                   uint64_t start_ns, double first_ns, double end_ns,
                                   const double *left)
 {
-    const struct kernel_sim *m = &t->sim;
+    const struct ws_sms *m = &t->sms;
     struct timing_span s = {.start_ns = start_ns + (uint64_t)WS_MAX(first_ns, 0),
                             .from_ns = start_ns,
                             .kind = KIND_KERNEL,
@@ -706,30 +582,68 @@ static struct timing_span span_of(const struct ws_timing *t, const struct ws_tim
     s.memory_part = (float)WS_MIN(bytes * 1e9 / (double)memory_rate(t, k) / ns, 1);
     s.blocks =
         n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (n_blocks + n_used - 1) / n_used) : 0;
+    s.n_sms = n_used;
+    s.own_mw = ws_draw_mw(k->draw, s.end_ns - s.start_ns, n_used, &s.issue);
     return s;
 }
 
-static struct timing_span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
+/* Takes over of @old what @s draws at its full clock. */
+static void draw_as(struct timing_span *s, const struct timing_span *old)
 {
-    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
-    sim_init(t, k);
+    s->own_mw = old->own_mw;
+    s->issue = old->issue;
+    s->yields = old->yields;
+}
+
+static struct timing_span place_at(struct ws_timing *t, const struct ws_timing_kernel *k,
+                                   uint64_t start, uint32_t n_near, const struct timing_span *full)
+{
+    sim_init(t, k, full);
     double first = 0, end = 0;
-    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false, UINT64_MAX);
-    if (!n_near && k->n_blocks == 1) {
+    if (!n_near && !full && k->n_blocks == 1) {
         end = WS_MAX(k->blocks[0].latency_ns, k->blocks[0].issue_ns);
         end = WS_MAX(end, k->blocks[0].bytes * k->dram_share * 1e9 / (double)memory_rate(t, k));
-        t->sim.sm[0].used = true;
+        t->sms.sm[0].used = true;
     } else {
         end = simulate(t, start, UINT64_MAX, n_near, &first);
     }
     return span_of(t, k, start, first, end, NULL);
 }
 
+/* Whether @s might draw more than the limit with the first @n_near of near: if all ran at once. */
+static bool may_exceed(const struct ws_timing *t, const struct timing_span *s, uint32_t n_near)
+{
+    double mw = s->own_mw + ws_issue_mw(&s->issue, s->n_sms);
+    uint64_t mask[MASK_WORDS];
+    memcpy(mask, s->mask, sizeof(mask));
+    for (uint32_t i = 0; i < n_near; i++) {
+        const struct timing_span *o = t->near[i];
+        if (o->start_ns >= s->end_ns || o->end_ns <= s->start_ns)
+            continue;
+        mw += o->own_mw + ws_issue_mw(&o->issue, o->n_sms);
+        join_mask(mask, o->mask);
+    }
+    return mw + (double)ws_power_mw(&t->spec, popcount(mask)) > (double)t->most_mw;
+}
+
+static struct timing_span place_kernel(struct ws_timing *t, const struct ws_timing_kernel *k)
+{
+    uint64_t start = WS_MAX(k->ready_ns, t->floor_ns) + t->spec.launch_overhead_ns;
+    uint32_t n_near = spans_after(t, start, KIND_KERNEL, false, UINT64_MAX);
+    struct timing_span full = place_at(t, k, start, n_near, NULL), s = full;
+    full.yields = k->draw && may_exceed(t, &full, n_near);
+    if (full.yields) {
+        s = place_at(t, k, start, n_near, &full);
+        draw_as(&s, &full);
+    }
+    return s;
+}
+
 void ws_timing_kernel(struct ws_timing *t, const struct ws_timing_kernel *k, struct ws_timed *ret)
 {
     pthread_mutex_lock(&t->lock);
     struct timing_span s = place_kernel(t, k);
-    enter(t, &s, k->owner, k->draw, ret);
+    enter(t, &s, k->owner, ret);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -779,7 +693,11 @@ static int make_room(struct ws_timing *t)
 
 static struct ws_reserved reserved_of(const struct timing_span *s)
 {
-    struct ws_reserved r = {.id = s->seq, .start_ns = s->start_ns, .end_ns = s->end_ns};
+    struct ws_reserved r = {.id = s->seq,
+                            .start_ns = s->start_ns,
+                            .end_ns = s->end_ns,
+                            .own_mw = s->own_mw,
+                            .issue = s->issue};
     memcpy(r.sms.bits, s->mask, sizeof(s->mask));
     r.sms.n = popcount(s->mask);
     return r;
@@ -789,7 +707,6 @@ static void hold(struct ws_timing *t, struct timing_span *s)
 {
     s->seq = ++t->seq;
     s->held = true;
-    s->n_sms = popcount(s->mask);
     t->n_held++;
     span_insert(t, s);
 }
@@ -842,12 +759,12 @@ void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64
     struct timing_span old = take_out(t, r->id), s;
     double first = -1, end = 0;
     memset(ret_left, 0, k->n_blocks * sizeof(ret_left[0]));
-    sim_init(t, k);
+    sim_init(t, k, old.yields ? &old : NULL);
     if (at_ns > old.from_ns) {
-        t->sim.left = ret_left;
+        t->sms.left = ret_left;
         uint32_t n_near = spans_after(t, old.from_ns, KIND_KERNEL, false, old.seq);
         end = simulate(t, old.from_ns, at_ns, n_near, &first);
-        t->sim.left = NULL;
+        t->sms.left = NULL;
     }
     if (first >= 0) {
         s = span_of(t, k, old.from_ns, first, end, ret_left);
@@ -860,10 +777,11 @@ void ws_timing_cut(struct ws_timing *t, const struct ws_timing_kernel *k, uint64
         s.start_ns = s.end_ns = at_ns;
         s.blocks = 0;
         s.issue_part = s.memory_part = 0;
+        s.n_sms = 0;
     }
+    draw_as(&s, &old);
     s.seq = old.seq;
     s.held = true;
-    s.n_sms = popcount(s.mask);
     span_insert(t, &s);
     *r = reserved_of(&s);
     pthread_mutex_unlock(&t->lock);

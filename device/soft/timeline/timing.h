@@ -61,6 +61,8 @@ struct ws_reserved {
     uint64_t id; /* 0: took no time, nothing is kept of it */
     uint64_t start_ns, end_ns;
     struct ws_sm_set sms; /* used; empty for a copy */
+    uint32_t own_mw;      /* that a kernel adds whatever its SMs add, at its full clock */
+    struct ws_issue issue;
 };
 /* Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_timing_reserve_kernel(struct ws_timing *t, const struct ws_timing_kernel *k,

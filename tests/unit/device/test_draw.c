@@ -229,8 +229,7 @@ static void test_not_fitted(void **state)
     const struct ws_gpu_spec *spec = ws_catalog_find(&f->catalog, "rtx3070");
     struct ws_fitted fitted;
     ws_fitted_of(spec, &fitted);
-    struct ws_draw draw = {
-        .fitted = &fitted, .set = {1, 1, 1}, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_draw draw = {.fitted = &fitted, .clocks = {1, 1, 1}, .events = fma_events()};
     struct ws_gpu_spec drawn = *spec;
     ws_power_at(&fitted, &draw.clocks, &drawn);
     struct ws_issue issue;
@@ -296,8 +295,7 @@ static void test_timing_charges_own(void **state)
     struct ws_timed a, b;
     struct ws_timing_totals sum;
     struct ws_gpu_spec spec = f->spec;
-    struct ws_draw draw = {
-        .fitted = &f->fitted, .set = {1, 1, 1}, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_draw draw = {.fitted = &f->fitted, .clocks = {1, 1, 1}, .events = fma_events()};
     struct ws_cost cost[2] = {{.latency_ns = 1e6, .issue_ns = 1},
                               {.latency_ns = 1e6, .issue_ns = 1}};
     ws_power_at(&f->fitted, &draw.clocks, &spec);
@@ -350,8 +348,7 @@ enum { MIX = 3, MIX_NS = 120000 };
 static void test_mixes_issue_together(void **state)
 {
     struct draw_test *f = *state;
-    struct ws_draw draw = {
-        .fitted = &f->fitted, .set = {1, 1, 1}, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_draw draw = {.fitted = &f->fitted, .clocks = {1, 1, 1}, .events = fma_events()};
     struct ws_gpu_spec spec = f->spec;
     struct ws_meter_load loads[MIX];
     struct ws_meter *m;
@@ -402,6 +399,97 @@ static void test_mixes_issue_together(void **state)
     ws_timing_free(t);
 }
 
+/* The pace at which a launch like fma() draws @less_w less: it takes as many clocks, so that all it
+ * draws, and the clock and the SMs with a warp, go with the clock and the square of the voltage. */
+static double slower(const struct draw_test *f, double less_w)
+{
+    const double *w = f->fitted.power.w;
+    double all = beside_w(f, 1, MIX_NS) - w[WS_EVENT_POWER_STATIC] - w[WS_EVENT_POWER_MEMORY_CLOCK];
+    double low = 0, high = 1;
+    for (int i = 0; i < 40; i++) {
+        double x = (low + high) / 2,
+               v = ws_event_voltage(f->fitted.power.knee, f->fitted.power.slope, x);
+        *(x * v * v > 1 - less_w / all ? &high : &low) = x;
+    }
+    return low;
+}
+
+/* A board that can power two of three launches beside each other: it draws its limit as long as
+ * they all run, the last one is so much slower and pays so much less, and what they are
+ * charged is what the board took; whether the clock runs or not. */
+static void test_limit_holds_for_the_sum(void **state)
+{
+    struct draw_test *f = *state;
+    struct ws_gpu_spec spec = f->spec;
+    double limit_w = beside_w(f, 2, MIX_NS) + 0.01;
+    double pace = slower(f, beside_w(f, 3, MIX_NS) - limit_w);
+    uint64_t end_ns = (uint64_t)(MIX_NS * (2 - pace)); /* what is left after the others: at full */
+    double joules = (limit_w * MIX_NS + beside_w(f, 1, MIX_NS) * (1 - pace) * MIX_NS) / 1e9;
+    struct ws_draw draw = {.fitted = &f->fitted, .clocks = {1, 1, 1}, .events = fma_events()};
+    struct ws_cost cost[WS_SM_MAX];
+    assert_in_range(100 * pace, 40, 96);
+    for (int i = 0; i < WS_SM_MAX; i++)
+        cost[i] = (struct ws_cost){.latency_ns = MIX_NS, .issue_ns = 1};
+    spec.launch_overhead_ns = 0;
+    spec.limit_mw = (uint32_t)lround(1e3 * limit_w);
+    ws_power_at(&f->fitted, &draw.clocks, &spec);
+    struct ws_timing_kernel k = {.need = {.warps = 1},
+                                 .blocks_per_sm = 1,
+                                 .n_blocks = spec.n_sms,
+                                 .blocks = cost,
+                                 .dram_share = 1,
+                                 .draw = &draw};
+    struct ws_timing *t;
+    struct ws_timing_totals totals;
+    struct ws_timed timed;
+    uint64_t paid = 0;
+    assert_int_equal(ws_timing_new(&t, &spec), 0);
+    for (int i = 0; i < MIX; i++) {
+        k.owner = (uint64_t)i + 1;
+        ws_timing_kernel(t, &k, &timed);
+        paid += timed.energy_uj;
+        assert_in_range(timed.end_ns, i < 2 ? MIX_NS : end_ns - end_ns / 300,
+                        i < 2 ? MIX_NS : end_ns + end_ns / 300);
+    }
+    ws_timing_totals(t, &totals);
+    assert_true(fabs((double)totals.energy_uj / 1e6 / joules - 1) < 3e-3);
+    assert_in_range((int64_t)paid - totals.stored_uj - (int64_t)totals.energy_uj + 3, 0, 6);
+    ws_timing_free(t);
+
+    struct ws_meter *m;
+    struct ws_meter_load loads[MIX];
+    struct ws_meter_totals sum;
+    struct ws_reserved r;
+    uint64_t alone, uj[MIX];
+    assert_int_equal(ws_timing_new(&t, &spec), 0);
+    assert_int_equal(ws_meter_new(&m, &spec, &(struct ws_device_options){0}, 0), 0);
+    for (int i = 0; i < MIX; i++) {
+        assert_int_equal(ws_timing_reserve_kernel(t, &k, &r), 0);
+        loads[i] = (struct ws_meter_load){.owner = i + 1,
+                                          .start_ns = r.start_ns,
+                                          .end_ns = r.end_ns,
+                                          .sms = r.sms,
+                                          .dynamic_mw_per_sm = spec.dynamic_mw_per_sm,
+                                          .own_mw = (int32_t)r.own_mw,
+                                          .issue = r.issue};
+        ws_meter_begin(m, 0, &loads[i]);
+    }
+    assert_int_equal(r.end_ns, timed.end_ns);
+    ws_meter_totals(m, 0, &sum);
+    assert_int_equal(sum.power_mw, spec.limit_mw);
+    paid = 0;
+    for (int i = 0; i < MIX; i++)
+        paid += uj[i] = ws_meter_end(m, &loads[i], &alone);
+    ws_meter_totals(m, r.end_ns, &sum);
+    assert_int_equal(sum.energy_uj, paid);
+    assert_in_range(sum.energy_uj - totals.energy_uj + 3, 0, 6);
+    /* The last one pays for all it did, and its part of what all draw, for longer. */
+    assert_in_range(uj[0], uj[1] - 1, uj[1] + 1);
+    assert_true(uj[2] < uj[0] + (uint64_t)(beside_w(f, 1, MIX_NS) * (1 - pace) * MIX_NS / 1e3));
+    ws_meter_free(m);
+    ws_timing_free(t);
+}
+
 static void test_meter_charges_own(void **state)
 {
     struct draw_test *f = *state;
@@ -439,6 +527,7 @@ int main(void)
     const struct CMUnitTest tests[] = {T(power_is_the_models),  T(time_is_the_models),
                                        T(idle_and_clocks),      T(limit_lowers_the_clock),
                                        T(not_fitted),           T(timing_charges_own),
-                                       T(mixes_issue_together), T(meter_charges_own)};
+                                       T(mixes_issue_together), T(limit_holds_for_the_sum),
+                                       T(meter_charges_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
