@@ -31,7 +31,8 @@ const char *ws_cli_endpoint(const char *option);
  * @ret: freed with ws__server_message__free_unpacked(); its status field is set
  * Return: 0, -ETIMEDOUT (no answer within @timeout_ms), -EPROTO (the answer is no message of our
  * protocol), -EMSGSIZE (it is more than a daemon answers), -EPROTONOSUPPORT (another version of the
- * protocol, or an unknown kind of endpoint), -ENOENT or -ECONNREFUSED (no socket there), or another negative errno.
+ * protocol, or an unknown kind of endpoint), -ENOENT or -ECONNREFUSED (no socket there), or another
+ * negative errno.
  */
 WS_MUST_CHECK int ws_cli_ask_status(const char *endpoint, int timeout_ms, Ws__ServerMessage **ret);
 /* Says that no daemon could be asked at @endpoint, why, and what would help. @error: of asking it,

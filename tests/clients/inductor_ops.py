@@ -9,8 +9,8 @@ import torch
 from torch._inductor import metrics
 from torch.testing._internal.common_methods_invocations import op_db
 
-# "invalid device": the launch of a kernel without PTX failed, PyTorch's sort() did not look, and CUB takes that thread's last error for
-# one of its own cudaGetDevice().
+# "invalid device": the launch of a kernel without PTX failed, PyTorch's sort() did not look, and
+# CUB takes that thread's last error for one of its own cudaGetDevice().
 LACKS = ("no kernel image", "invalid device ordinal", "CUBLAS", "CUSOLVER", "cusolver", "CUFFT", "cuFFT", "CUDNN", "cuDNN", "cusparse")
 ONE_S = 90  # for one operation
 SAMPLES = 16

@@ -192,8 +192,8 @@ static void through_a_comment(const struct ws_plan_note *a, const char *before, 
 
 static void note(void **state)
 {
-    static struct ws_plan_note a = {
-        1732404000.25, 12.5, 1732404020, 1732404030, 0.9, 0.8, 1.1, 7.5, false};
+    static struct ws_plan_note a = {1732404000.25, 12.5, 1732404020, 1732404030, 0.9,
+                                    0.8,           1.1,  7.5,        false};
     struct ws_plan_note b;
     char text[512];
     through_a_comment(&a, "n1: 3 J; ", "");
