@@ -534,7 +534,7 @@ static const struct ws_device_ops soft_ops = {
     .alarm = soft_alarm,
 };
 
-enum { SCALE_DEFAULT = 20, SCALE_MAX = 10000 };
+enum { SCALE_DEFAULT = 20, SCALE_MAX = 100000 };
 #define METER_NOISE_MAX 0.2
 
 int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, uint32_t index,

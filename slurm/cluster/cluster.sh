@@ -132,7 +132,8 @@ JobSubmitPlugins=lua"
 
 # cluster_power_saving SECONDS: nodes without jobs for so long are switched off, which means that
 # their slurmd and their wattshared end; before cluster_start. $cluster/power gets a line for each
-# time: "on NODE", and "off NODE" with what the node's GPUs have used, as cluster_used has it.
+# time: "on NODE" with the second, and "off NODE" with what the node's GPUs have used, as
+# cluster_used has it.
 cluster_power_saving() {
     cluster_suspend_s=$1
 }
@@ -165,7 +166,7 @@ EOF
 }
 
 cluster_switch_on() { # cluster_switch_on NODE
-    echo "on $1" >>"$cluster/power"
+    echo "on $1 $(date +%s)" >>"$cluster/power"
     cluster_daemon "$1" </dev/null
     cluster_slurmd "$1" -b # as if the machine was booted, which slurmctld waits for
 }

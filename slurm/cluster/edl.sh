@@ -11,8 +11,9 @@
 #   edl.sh day SCALE WAY NODES BREAK-EVEN-S FOLDER
 #       The tasks of FOLDER/tasks, lines "ARRIVAL NAME LAUNCHES LENGTH DEADLINE", under the planner
 #       with the policy WAY and FOLDER/planner.conf, or under Slurm's own scheduling ("backfill").
-#       Prints "JOULES IDLE-JOULES SWITCHED-ON PAIRS MISSED": energy of all nodes while they were on,
-#       how often a node was switched on, how many GPUs had work, tasks that were late or refused.
+#       Prints "JOULES IDLE-JOULES SWITCHED-ON PAIRS MISSED ON-S": energy of all nodes while they
+#       were on, how often a node was switched on, how many GPUs had work, tasks that were late or
+#       refused, and how long a node that was switched on took until it ran a job.
 #
 # Needs root; the working directory is the top of a build tree.
 set -eu
@@ -34,8 +35,8 @@ EOF
 # Time goes with the core clock, or with the memory clock.
 command_of() { # command_of NAME LAUNCHES
     case $1 in
-    core) echo "$build/bench/live/program montecarlo --blocks 46 --length 30000 --jobs $2" ;;
-    memory) echo "$build/bench/live/program steps --blocks 46 --length 6000 --jobs $2" ;;
+    core) echo "$build/bench/live/program montecarlo --blocks 46 --length 3000 --jobs $2" ;;
+    memory) echo "$build/bench/live/program steps --blocks 46 --length 600 --jobs $2" ;;
     esac
 }
 
@@ -101,8 +102,12 @@ SlurmctldParameters=power_save_interval=1"
     done <"$folder/tasks"
     pairs=$(sort -u "$cluster/end/gpus" | wc -l)
     ! [ -s "$cluster/log/refused" ] || sort "$cluster/log/refused" | uniq -c >&2
-    awk -v s="$scale" -v on="$(grep -c ^on "$cluster/power")" -v p="$pairs" -v m=$missed \
-        '/^off/ { e += $3; i += $4 } END { printf "%.3f %.3f %d %d %d\n", e * s / 1e6, i * s / 1e6, on, p, m }' "$cluster/power"
+    SLURM_TIME_FORMAT=%s squeue -h -t all -O StartTime:16,NodeList:64 | sort -n >"$cluster/starts"
+    on_s=$(awk 'NR == FNR { t[NR] = $1; node[NR] = $2; n = NR; next }
+        /^on/ { for (i = 1; i <= n && (node[i] != $2 || t[i] < $3); i++); if (i <= n) { s += t[i] - $3; k++ } }
+        END { print s / (k ? k : 1) }' "$cluster/starts" "$cluster/power")
+    awk -v s="$scale" -v on="$(grep -c ^on "$cluster/power")" -v p="$pairs" -v m=$missed -v b="$on_s" \
+        '/^off/ { e += $3; i += $4 } END { printf "%.3f %.3f %d %d %d %.2f\n", e * s / 1e6, i * s / 1e6, on, p, m, b }' "$cluster/power"
 }
 
 shift 2

@@ -43,8 +43,8 @@ cluster_wait 300 "the planner to know that they are off" sh -c "'$planner' --ask
 expect 1 "no plan makes this job in time; as the cluster is now, it takes --watt-finish=2" as_user \
     srun --wattshare=any --watt-length=3 --watt-finish=15 "$program"
 expect 0 "PASS drv_matmul" as_user srun --wattshare=any --watt-length=3 --watt-finish=600 "$program"
-grep -q "^on n2$" "$cluster/power" || { cat "$cluster/power"; fail "the frugal node was not switched on"; }
-! grep -q "^on n1$" "$cluster/power" || fail "the other node was switched on, too"
+grep -q "^on n2 " "$cluster/power" || { cat "$cluster/power"; fail "the frugal node was not switched on"; }
+! grep -q "^on n1 " "$cluster/power" || fail "the other node was switched on, too"
 # It waited for the node and not for Slurm, which looks only every 30 s whether a node has come up.
 last() { scontrol show job -d | awk -v RS= 'END { print " " $0 }' >"$tmp/job"; }
 seconds() { date -d "$(sed -n "s/.* $1=\([^ ]*\).*/\1/p" "$tmp/job" | head -n 1)" +%s; }
