@@ -7,11 +7,12 @@ tests_attack_attack_SOURCES = tests/attack/attack.h tests/attack/main.c tests/at
 	tests/attack/pace.h tests/attack/pace.c tests/attack/raw.h tests/attack/raw.c \
 	tests/attack/connect.c tests/attack/message.c tests/attack/code.c tests/attack/share.c \
 	tests/attack/host.c tests/attack/work.c tests/attack/walk.c tests/attack/gpu.c \
-	tests/attack/linger.c tests/attack/slowfile.c tests/attack/left.h tests/attack/left.c
+	tests/attack/linger.c tests/attack/slowfile.c tests/attack/keys.c tests/attack/left.h \
+	tests/attack/left.c tests/lib/curve_client.h tests/lib/curve_client.c
 tests_attack_attack_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS) \
-	$(ZSTD_CFLAGS)
+	$(ZSTD_CFLAGS) $(SODIUM_CFLAGS)
 tests_attack_attack_LDADD = protocol/libprotocol.a base/libbase.a $(ZMQ_LIBS) $(PROTOBUF_C_LIBS) \
-	$(LIBMD_LIBS) $(ZSTD_LIBS)
+	$(LIBMD_LIBS) $(ZSTD_LIBS) $(SODIUM_LIBS)
 # As all programs of tests/cuda: nothing of ours in it.
 tests_attack_bystander_SOURCES = tests/attack/bystander.c tests/attack/pace.h tests/attack/pace.c \
 	tests/cuda/drv_load_dlsym.c $(CUDA_DRV)

@@ -16,7 +16,8 @@
 struct target {
     char dir[64]; /* of the daemon alone; for the attack's files too */
     char sock[96], side[104], conf[96];
-    unsigned port; /* of tcp */
+    unsigned port;       /* of tcp */
+    char public_key[41]; /* of the daemon, there */
     pid_t pid;
     pid_t bystander;
     uint64_t until_ns; /* when the attack is to end */
@@ -53,7 +54,7 @@ struct attack {
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
     attacks_host[], attacks_work[], attacks_walk[], attacks_gpu[], attacks_linger[],
-    attacks_slowfile[]; /* each up to a row without a name */
+    attacks_slowfile[], attacks_keys[]; /* each up to a row without a name */
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);

@@ -113,10 +113,10 @@ static void write_key(const char *dir, const char *name, const char *key, const 
         die(path);
 }
 
-static void write_tcp(FILE *f, const struct target *t)
+static void write_tcp(FILE *f, struct target *t)
 {
-    char public[41], secret[41], friend[41], friends_secret[41];
-    if (zmq_curve_keypair(public, secret) || zmq_curve_keypair(friend, friends_secret))
+    char secret[41], friend[41], friends_secret[41];
+    if (zmq_curve_keypair(t->public_key, secret) || zmq_curve_keypair(friend, friends_secret))
         die("zmq_curve_keypair");
     write_key(t->dir, "key", "secret", secret);
     write_key(t->dir, "clients", "0", friend);
@@ -140,7 +140,7 @@ static void write_lines(FILE *f, const struct target *t, const char *lines)
     fputc('\n', f);
 }
 
-static void write_conf(const struct target *t, const struct attack *a)
+static void write_conf(struct target *t, const struct attack *a)
 {
     FILE *f = fopen(t->conf, "w");
     if (!f)

@@ -50,8 +50,8 @@ enum {
 };
 
 static const struct attack *const families[] = {
-    attacks_connect, attacks_message, attacks_code, attacks_share,  attacks_host,
-    attacks_work,    attacks_walk,    attacks_gpu,  attacks_linger, attacks_slowfile};
+    attacks_connect, attacks_message, attacks_code,   attacks_share,    attacks_host, attacks_work,
+    attacks_walk,    attacks_gpu,     attacks_linger, attacks_slowfile, attacks_keys};
 static const char *place;
 static bool quick; /* -q */
 static bool slow;  /* sanitizers */

@@ -50,6 +50,16 @@ static const char *tables(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* The same client, which stays until the daemon ends. */
+static const char *tables_kept(const struct target *t, unsigned copy)
+{
+    static struct raw r;
+    (void)copy;
+    if (attack_open(&r, t))
+        complain("tables-kept", fill_tables(&r, t, 200000, 65000));
+    return NULL;
+}
+
 /* One command takes them away. */
 static const char *reset(const struct target *t, unsigned copy)
 {
@@ -377,6 +387,8 @@ static const char *reservations(const struct target *t, unsigned copy)
 
 const struct attack attacks_walk[] = {
     {"7", "tables", "200,000 allocations and 65,000 events", tables, .ms = 4000, .max_mib = 2048},
+    {"7", "tables-kept", "the same, which the daemon's end has to free", tables_kept, .ms = 4000,
+     .max_mib = 2048, .with_attackers = true},
     {"7", "reset-many", "resets a device with 150,000 allocations and 60,000 events", reset,
      .ms = 5000, .max_mib = 2048},
     {"7", "mappings", "changes 100,000 mappings by one command", mappings, .ms = 6000,
