@@ -228,6 +228,10 @@ static void assault(struct daemon *d, const struct attack *a, struct judgement *
     }
     for (unsigned i = 0; i < n; i++)
         bystander_start(&programs[i], t, place, UID_PROGRAM + i, 0, PROGRAM_PERIOD_US);
+    /* What a program takes of the machine to start is no delay of the daemon's. */
+    for (unsigned i = 0; i < n; i++)
+        if (!bystander_ready(&programs[i], patience(READY_MS)))
+            fell(j, "one of %u programs did not start, before the attack", n);
     bystander_start(&b, t, place, UID_BYSTANDER, 0, PERIOD_US);
     if (!bystander_ready(&b, patience(READY_MS)))
         fell(j, "the bystander did not start, before the attack");
