@@ -342,6 +342,55 @@ static const char *scrapes(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Whether a page of the metrics comes within two seconds, asked for from another address. */
+static bool page_comes(unsigned port)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+    char text[16] = "";
+    int fd = raw_dial_tcp_from("127.0.0.2", port);
+    bool came = fd >= 0 && !raw_bytes(fd, request, sizeof(request) - 1) &&
+                recv(fd, text, sizeof(text) - 1, MSG_WAITALL) == sizeof(text) - 1 &&
+                !strncmp(text, "HTTP/1.1 200", 12);
+    if (fd >= 0)
+        close(fd);
+    return came;
+}
+
+/* The other copies say what is no request, say one that never ends, and ask without reading, on as
+ * many connections as they get. */
+static const char *metrics_noise(const struct target *t, unsigned copy)
+{
+    enum { AT_ONCE = 64 };
+    static const char question[] = "GET /metrics HTTP/1.1\r\n\r\n",
+                      begun[] = "GET /metrics HTTP/1.1\r\n";
+    static char noise[64 << 10];
+    int fd[AT_ONCE];
+    memset(fd, -1, sizeof(fd));
+    memset(noise, 0xa5, sizeof(noise));
+    for (unsigned i = 0; attack_goes_on(t); i = (i + 1) % AT_ONCE) {
+        if (!copy) {
+            if (!page_comes(t->port))
+                return "who asks for the metrics from another address gets no page";
+            attack_sleep_ms(50);
+            continue;
+        }
+        if (fd[i] >= 0 && copy == 2 && !raw_bytes(fd[i], "x", 1))
+            continue; /* one byte more */
+        if (fd[i] >= 0)
+            close(fd[i]);
+        fd[i] = raw_dial_tcp(t->port);
+        if (fd[i] >= 0)
+            raw_bytes(fd[i],
+                      copy == 1   ? noise
+                      : copy == 2 ? begun
+                                  : question,
+                      copy == 1   ? sizeof(noise)
+                      : copy == 2 ? sizeof(begun) - 1
+                                  : sizeof(question) - 1);
+    }
+    return NULL;
+}
+
 const struct attack attacks_connect[] = {
     {"2", "silent", "connections that end without a word", silent, .copies = 2, .first = true},
     {"10", "log-lines", "a line of the log for each hello", log_lines, .copies = 4, .ms = 3000},
@@ -366,4 +415,6 @@ const struct attack attacks_connect[] = {
     {"+", "crowd", "5,000 connects beside 12 programs", crowd, .copies = 2, .n_programs = 12},
     {"3", "scrapes", "asks for the metrics again and again", scrapes, .copies = 4,
      .conf = "metrics = \"127.0.0.1:%PORT%\"\n"},
+    {"3", "metrics-noise", "asks for the metrics without sense, end or reading", metrics_noise,
+     .copies = 4, .conf = "metrics = \"127.0.0.1:%PORT%\"\n"},
     {0}};

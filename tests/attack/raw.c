@@ -15,7 +15,8 @@
 
 /* ---- connections ---- */
 
-static int dial(int family, const struct sockaddr *to, socklen_t n)
+/* @from: an address of this machine; NULL: any. */
+static int dial(int family, const struct sockaddr *to, socklen_t n, const struct sockaddr *from)
 {
     struct timeval patience = {.tv_sec = 2};
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -23,7 +24,7 @@ static int dial(int family, const struct sockaddr *to, socklen_t n)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (!connect(fd, to, n))
+    if ((!from || !bind(fd, from, n)) && !connect(fd, to, n))
         return fd;
     close(fd);
     return -1;
@@ -33,15 +34,28 @@ int raw_dial(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     strncpy(to.sun_path, path, sizeof(to.sun_path) - 1);
-    return dial(AF_UNIX, (const struct sockaddr *)&to, sizeof(to));
+    return dial(AF_UNIX, (const struct sockaddr *)&to, sizeof(to), NULL);
+}
+
+static struct sockaddr_in loopback(unsigned port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 int raw_dial_tcp(unsigned port)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return dial(AF_INET, (const struct sockaddr *)&to, sizeof(to));
+    struct sockaddr_in to = loopback(port);
+    return dial(AF_INET, (const struct sockaddr *)&to, sizeof(to), NULL);
+}
+
+int raw_dial_tcp_from(const char *address, unsigned port)
+{
+    struct sockaddr_in to = loopback(port), from = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, address, &from.sin_addr) != 1)
+        return -1;
+    return dial(AF_INET, (const struct sockaddr *)&to, sizeof(to), (const struct sockaddr *)&from);
 }
 
 int raw_bytes(int fd, const void *p, size_t n)

@@ -17,6 +17,8 @@
 /* A new connection. Return: a descriptor, or -1. */
 int raw_dial(const char *path);
 int raw_dial_tcp(unsigned port);
+/* The same from another address of this machine. */
+int raw_dial_tcp_from(const char *address, unsigned port);
 /* Sends @n bytes as they are. */
 int raw_bytes(int fd, const void *p, size_t n);
 /* Greeting and READY for a DEALER without encryption, with @n_id bytes of routing id; reads the
