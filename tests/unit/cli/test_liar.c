@@ -454,6 +454,61 @@ static void test_wide_span(void **state)
     expect_words(wide_span, "trace --duration 0.2", 0, "operations");
 }
 
+static bool a_kernel(int fd, const Ws__ClientMessage *m, char *name)
+{
+    Ws__ServerMessage a = WS__SERVER_MESSAGE__INIT;
+    Ws__TraceReply t = WS__TRACE_REPLY__INIT;
+    Ws__TraceSpan span = WS__TRACE_SPAN__INIT, *spans[] = {&span};
+    if (!m->trace)
+        return an_honest_status(fd);
+    span.name = name;
+    t.spans = spans;
+    t.n_spans = 1;
+    t.seen = t.last = 1;
+    a.trace = &t;
+    return say_message(fd, &a);
+}
+
+/* A kernel whose name is a pair of pairs, 33 deep: some 100 GB of text. */
+static bool long_name(int fd, const Ws__ClientMessage *m)
+{
+    char name[400] = "_Z1f4pairIiiE", *end = name + strlen(name);
+    for (int i = 0; i < 33; i++) {
+        char c = (char)(i < 10 ? '0' + i : 'A' + i - 10);
+        end += sprintf(end, "S_IS%c_S%c_E", c, c);
+    }
+    return a_kernel(fd, m, name);
+}
+
+static void test_long_name(void **state)
+{
+    (void)state;
+    expect_words(long_name, "trace --duration 0.2", 0, "operations");
+}
+
+static bool ordinary_name(int fd, const Ws__ClientMessage *m)
+{
+    char name[] = "_Z6matmulPf";
+    return a_kernel(fd, m, name);
+}
+
+static void test_ordinary_name(void **state)
+{
+    char path[64], words[128], text[2048] = "";
+    (void)state;
+    liar_start(ordinary_name);
+    snprintf(path, sizeof(path), "%s/out", liar.dir);
+    snprintf(words, sizeof(words), "trace --duration 0.2 --out %s", path);
+    expect(words, 0, "operations");
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+    fclose(f);
+    unlink(path);
+    liar_stop();
+    assert_non_null(strstr(text, "\"matmul(float*)\""));
+}
+
 /* There is always one more. */
 static bool always_more(int fd, const Ws__ClientMessage *m)
 {
@@ -569,6 +624,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_half),         cmocka_unit_test(test_hang_up),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_mistaken),     cmocka_unit_test(test_wide_span),
+        cmocka_unit_test(test_long_name),    cmocka_unit_test(test_ordinary_name),
         cmocka_unit_test(test_always_more),  cmocka_unit_test(test_many_gpus),
         cmocka_unit_test(test_many_clients), cmocka_unit_test(test_steers),
     };
