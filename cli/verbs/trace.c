@@ -26,7 +26,7 @@
 #include "cli/common/link.h"
 #include "cli/common/text.h"
 
-enum { ASK_EVERY_MS = 100, TRACKS_MAX = 1000000 };
+enum { ASK_EVERY_MS = 100, FETCH_MS = 4000, TRACKS_MAX = 1000000 };
 /* Numbers of processes: cli/report takes those below WS_REPORT_GPUS for GPUs, no others. */
 enum { FIRST_GPU = 1, POLICY = 999, FIRST_CLIENT = 1000 };
 
@@ -274,10 +274,10 @@ static bool take_decisions(struct recording *r, const Ws__TraceReply *a)
     return r->decisions_after < a->decisions_last;
 }
 
-/* Fetches what there is; until @end_ns, if it comes faster than it can be fetched. Return: 0 or
- * negative. */
-static int fetch(struct ws_cli_link *l, struct recording *r, uint64_t end_ns)
+/* Fetches what there is; not for ever, if more comes than can be fetched. Return: 0 or negative. */
+static int fetch(struct ws_cli_link *l, struct recording *r)
 {
+    uint64_t end_ns = ws_clock_ns() + FETCH_MS * WS_NS_PER_MS;
     Ws__ClientMessage q = WS__CLIENT_MESSAGE__INIT;
     Ws__TraceRequest t = WS__TRACE_REQUEST__INIT;
     bool more = true;
@@ -308,7 +308,7 @@ static int fetch(struct ws_cli_link *l, struct recording *r, uint64_t end_ns)
             r->after = r->after == FROM_NOW ? a->last : 0;
         more = moved && r->after < a->last;
         more |= take_decisions(r, a);
-        more = more && !stop && ws_clock_ns() < end_ns;
+        more = more && ws_clock_ns() < end_ns;
         ws__server_message__free_unpacked(m, NULL);
     }
     return 0;
@@ -322,7 +322,7 @@ static int record(struct ws_cli_link *l, struct recording *r, double seconds)
     while (!e) {
         struct timespec pause = {0, (long)ASK_EVERY_MS * (long)WS_NS_PER_MS};
         bool last = stop || ws_clock_ns() >= end_ns;
-        e = fetch(l, r, end_ns);
+        e = fetch(l, r);
         if (!e)
             e = count(l, r);
         fflush(r->t.f); /* so that a reader of the file sees how far the trace is */
