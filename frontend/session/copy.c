@@ -190,11 +190,13 @@ static ws_err copy_on_host(uint64_t stream, const struct ws_copy_side *dst,
 
 /* A copy to the device may return while the data is on its way (CUDA Driver API, "API
  * synchronization behavior"). Streams in order with @stream come after it all the same; programs
- * that use others count on the speed of a wire, which a queue hasn't. Before its first launch a
- * program may still create such streams. */
-static bool outrun(uint64_t stream)
+ * that use others count on the speed of a wire, which a queue hasn't. So it is waited for where
+ * such streams are; one that is created later waits for it. */
+static ws_err returned_early(uint64_t stream)
 {
-    return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking() || !ws_session_has_launched();
+    return stream >= WS_STREAM_FIRST || ws_session_any_non_blocking()
+               ? ws_session_stream_sync(stream)
+               : ws_session_note_copy(stream);
 }
 
 static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
@@ -227,7 +229,7 @@ static ws_err copy_box(uint64_t stream, const struct ws_copy_side *dst,
         r = bytes <= ws_session_limits()->max_inline_bytes
                 ? copy_inline(c, stream, dst, src, box, bytes)
                 : (local ? ws_staging_write : frames_write)(c, stream, dst, src, box);
-        return r || async || !outrun(stream) ? r : ws_session_stream_sync(stream);
+        return r || async ? r : returned_early(stream);
     }
     if (ss == SIDE_DEVICE)
         return (local ? ws_staging_read : frames_read)(c, stream, dst, src, box);

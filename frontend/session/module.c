@@ -393,13 +393,6 @@ ws_err ws_session_launch_check(const struct ws_launch *l)
     return r ? r : check_shape(l, f->info, ws_session_device(f->module->device));
 }
 
-static _Atomic bool has_launched;
-
-bool ws_session_has_launched(void)
-{
-    return atomic_load_explicit(&has_launched, memory_order_relaxed);
-}
-
 ws_err ws_session_launch(const struct ws_launch *l)
 {
     struct ws_channel *c;
@@ -437,8 +430,6 @@ ws_err ws_session_launch(const struct ws_launch *l)
         }
         packed = params;
     }
-    if (WS_UNLIKELY(!ws_session_has_launched()))
-        atomic_store_explicit(&has_launched, true, memory_order_relaxed);
     Ws__Launch m = WS__LAUNCH__INIT;
     m.stream = l->stream;
     m.function = f->id;

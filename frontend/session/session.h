@@ -161,6 +161,9 @@ ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uin
 /* Whether the program has ever created a stream that is not ordered with the default one (a
  * non-blocking stream). */
 bool ws_session_any_non_blocking(void);
+/* A copy in the legacy stream @stream has returned before it was done: non-blocking streams that
+ * are created from now on wait for it. */
+ws_err ws_session_note_copy(uint64_t stream);
 ws_err ws_session_stream_destroy(uint64_t stream);
 ws_err ws_session_stream_info(uint64_t stream, int *ret_device, bool *ret_non_blocking,
                               int *ret_priority); /* INVALID_HANDLE */
@@ -239,8 +242,6 @@ struct ws_launch {
 /* Checks grid, block and shared size against the device (INVALID_CONFIGURATION) and the kernel
  * (INVALID_VALUE) at once, as CUDA does. */
 ws_err ws_session_launch(const struct ws_launch *l);
-/* Whether the program has ever launched a kernel. */
-bool ws_session_has_launched(void);
 /* Only the checks; the stream is not looked at. */
 ws_err ws_session_launch_check(const struct ws_launch *l);
 ws_err ws_session_occupancy(const struct ws_session_function *f, uint32_t block_threads,

@@ -57,6 +57,38 @@ bool ws_session_any_non_blocking(void)
     return atomic_load_explicit(&any_non_blocking, memory_order_relaxed);
 }
 
+static struct session_event *find_event(uint64_t event)
+{
+    struct session_event *e = ws_idtab_find(&events, event);
+    return e && e->epoch == ws_session_epoch(e->device) ? e : NULL;
+}
+
+/* By device: an event behind the last copy in the legacy stream that returned early; 0: none. */
+static _Atomic uint64_t last_copy[WS_MAX_DEVICES];
+
+/* The event for the copies of @device, made anew if it went with a reset. */
+static ws_err copies_event(int device, uint64_t *ret)
+{
+    uint64_t old = last_copy[device];
+    if (find_event(old)) {
+        *ret = old;
+        return WS__ERROR__OK;
+    }
+    ws_err r = ws_session_event_create(device, false, ret);
+    if (r || atomic_compare_exchange_strong(&last_copy[device], &old, *ret))
+        return r;
+    r = ws_session_event_destroy(*ret); /* another thread was faster */
+    *ret = old;
+    return r;
+}
+
+ws_err ws_session_note_copy(uint64_t stream)
+{
+    uint64_t event;
+    ws_err r = copies_event(ws_stream_device(stream), &event);
+    return r ? r : ws_session_event_record(event, stream);
+}
+
 ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uint64_t *ret)
 {
     struct ws_channel *c;
@@ -81,6 +113,8 @@ ws_err ws_session_stream_create(int device, bool non_blocking, int priority, uin
     m.non_blocking = non_blocking;
     m.priority = priority;
     r = ws_channel_post(c, WS_COMMAND(STREAM_CREATE, stream_create, &m));
+    if (!r && non_blocking && find_event(last_copy[device]))
+        r = ws_session_stream_wait(m.stream, last_copy[device]);
     if (r)
         ws_idtab_give_back(&streams, m.stream);
     else
@@ -192,12 +226,6 @@ uint64_t ws_stream_per_thread(int device)
 }
 
 /* ---- events ---- */
-
-static struct session_event *find_event(uint64_t event)
-{
-    struct session_event *e = ws_idtab_find(&events, event);
-    return e && e->epoch == ws_session_epoch(e->device) ? e : NULL;
-}
 
 ws_err ws_session_event_create(int device, bool timing, uint64_t *ret)
 {

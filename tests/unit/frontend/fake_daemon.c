@@ -180,6 +180,13 @@ static void do_command(struct fake_daemon *d, const Ws__Command *c, uint64_t seq
         d->n_images++;
         memcpy(d->have_sha256, c->module_image->sha256.data, WS_SHA256_BYTES);
         break;
+    case WS__COMMAND__C_EVENT_RECORD:
+        d->recorded = c->event_record->event;
+        break;
+    case WS__COMMAND__C_STREAM_WAIT:
+        d->waited_for = c->stream_wait->event;
+        d->waiting = c->stream_wait->stream;
+        break;
     case WS__COMMAND__C_SYNC:
         d->n_syncs++;
         r.error = atomic_exchange(&d->fail_next, 0);

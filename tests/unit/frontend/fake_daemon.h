@@ -30,6 +30,8 @@ struct fake_daemon {
     _Atomic int
         fail_next; /* Ws__Error of the next Sync; also told by a Notice with the next launch */
     _Atomic uint64_t n_messages, n_commands, n_launches, n_syncs, n_images, n_goodbyes, bad_seq;
+    /* the event that was recorded last, what a stream waits for, and which one does */
+    _Atomic uint64_t recorded, waited_for, waiting;
     uint8_t last_params[256];
     uint32_t last_params_bytes;
     /* its own */

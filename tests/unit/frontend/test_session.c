@@ -366,30 +366,33 @@ static bool is_waited_for(struct fake_daemon *d, uint64_t stream, uint64_t to, b
 
 static void outrun(struct fake_daemon *d)
 {
-    static const char ptx[] = ".version 9.0\n.target sm_75\n.address_size 64\n";
-    struct ws_session_module *m;
-    uint64_t a, s, legacy = ws_stream_legacy(0);
+    uint64_t a, s, e, legacy = ws_stream_legacy(0);
     start(d);
     CHECK_OK(ws_session_mem_alloc(0, 64, &a));
-    CHECK_OK(ws_session_module_load(0, ptx, 0, "test", &m, NULL));
-    /* A kernel in a stream that is created afterwards reads it. */
-    CHECK(is_waited_for(d, legacy, a, false));
-    CHECK(!is_waited_for(d, legacy, a, true));
-    struct ws_launch l = {.stream = legacy, .grid = {1, 1, 1}, .block = {1, 1, 1}};
-    uint64_t p = 0;
-    uint32_t q = 0;
-    double r = 0;
-    l.args = (void *[]){&p, &q, &r};
-    CHECK_OK(ws_session_module_function(m, "add", (struct ws_session_function **)&l.function));
-    CHECK_OK(ws_session_launch(&l));
     /* All streams that there are come after it. */
     CHECK(!is_waited_for(d, legacy, a, false));
     CHECK_OK(ws_session_stream_create(0, false, 0, &s));
     CHECK(!is_waited_for(d, legacy, a, false));
     CHECK(is_waited_for(d, s, a, false));
-    CHECK_OK(ws_session_stream_create(0, true, 0, &s));
+    CHECK(d->recorded && !d->waited_for);
+    /* One that is created later waits for it, and not for what came behind it. */
+    uint64_t recorded = d->recorded;
+    CHECK_OK(ws_session_event_create(0, false, &e));
+    CHECK_OK(ws_session_event_record(e, legacy));
+    for (int k = 0; k < 2; k++) {
+        CHECK_OK(ws_session_stream_create(0, true, 0, &s));
+        CHECK_OK(ws_session_stream_sync(s));
+        CHECK(d->waiting == s && d->waited_for == recorded);
+    }
+    /* Then copies are waited for. */
     CHECK(is_waited_for(d, legacy, a, false));
     CHECK(!is_waited_for(d, legacy, a, true));
+    CHECK(d->recorded == e);
+    /* After a reset there is none to wait for. */
+    CHECK_OK(ws_session_reset(0));
+    CHECK_OK(ws_session_stream_create(0, true, 0, &s));
+    CHECK_OK(ws_session_stream_sync(s));
+    CHECK(d->waiting != s);
 }
 
 static void test_copies_that_kernels_may_outrun(void **state)
