@@ -20,11 +20,15 @@ helper_pid=$inner_pid daemon_pid=
 # and is refused if the inner daemon has not seen that one's end yet. So that is for the long form.
 kinds="cuda cuda-tickets cuda-unfenced"
 [ "${1:-}" != long ] || kinds="$kinds worker"
+suite() { # suite PROGRAM KIND SECONDS
+    timeout "$3" "$build/tests/device/$1" "$2" "$driver/libcuda.so.1" "$mock/libnvidia-ml.so.1" >"$tmp/out" 2>&1 ||
+        { grep -v -e 'OK ' -e 'RUN ' "$tmp/out"; fail "$1 $2"; }
+    ok "$1 $2: $(sed -n 's/^\[  PASSED  \] //p' "$tmp/out" | tail -n 1)"
+}
 for kind in $kinds; do
-    timeout 100 "$build/tests/device/conformance" $kind "$driver/libcuda.so.1" "$mock/libnvidia-ml.so.1" >"$tmp/out" 2>&1 ||
-        { grep -v -e 'OK ' -e 'RUN ' "$tmp/out"; fail "conformance $kind"; }
-    ok "conformance $kind: $(sed -n 's/^\[  PASSED  \] //p' "$tmp/out" | tail -n 1)"
+    suite conformance "$kind" 100
 done
+[ "${1:-}" != long ] || suite worker worker 200 # faults, and a worker's end at any moment
 
 cat >"$tmp/outer" <<S
 #!/bin/sh
