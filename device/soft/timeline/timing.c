@@ -23,13 +23,14 @@
  *
  * Energy. The power of the GPU is Eq. 2 (power.h) while a kernel runs, static power while only
  * copies run, and nothing is counted while the GPU has no work, because the device clock then
- * stands still. At each moment, the kernels that run share the power by the number of their SMs;
- * copies share it while they are alone. If a later operation turns out to have run beside an
- * earlier one, it takes over part of what the earlier one was charged. The earlier operation has
- * already ended, so its client gets a credit: its next operation is charged less. Each client has
- * an account with its due (its shares so far) and what it was charged. The due of all accounts is
- * exactly the GPU's energy. The difference is the credit. What a launch adds of its own (power.h)
- * is charged to its client alone; what SMs that issue take is shared as crowd.h says.
+ * stands still. At each moment it is shared out as the meter does it (meter.c), by the Shapley
+ * value: static power equally by all owners of what runs, what idle SMs take by those with kernels,
+ * and what an SM at work takes more by the operations on it. If a later operation turns out to have
+ * run beside an earlier one, it takes over part of what the earlier one was charged. The earlier
+ * operation has already ended, so its client gets a credit: its next operation is charged less.
+ * Each client has an account with its due (its shares so far) and what it was charged. The due of
+ * all accounts is exactly the GPU's energy. The difference is the credit. What a launch adds of its
+ * own (power.h) is charged to its client alone; what SMs that issue take is shared as crowd.h says.
  *
  * The board's limit. As with the memory, the newest yields: while the board would draw more with it
  * and the kernels in its way than the limit allows, its clock is lower (power.h), and its client
@@ -56,9 +57,10 @@ enum { KIND_KERNEL = _WS_ENGINE_N }; /* a span's kind: a copy engine, or this */
 #define PJ_PER_UJ 1000000
 
 struct account {
-    uint64_t owner;   /* the client */
-    uint32_t n_spans; /* that belong to it and are kept */
-    uint64_t last;    /* counts up, for the choice of whom to forget */
+    uint64_t owner;                /* the client */
+    uint32_t n_spans;              /* that belong to it and are kept */
+    uint64_t last;                 /* counts up, for the choice of whom to forget */
+    uint32_t n_now, n_kernels_now; /* scratch: its operations at a moment */
     __int128 due_pj, paid_pj;
 };
 
@@ -110,7 +112,9 @@ struct ws_timing {
     uint64_t edges[2 * N_SPANS + 2];
     const struct timing_span **near, *beside[N_SPANS]; /* near: [cap] */
     struct ws_crowd crowd;
-    double issue_mw[N_SPANS]; /* of each beside: its share before one more came */
+    double share_mw[N_SPANS];          /* of each beside, before one more came */
+    uint32_t n_owners, n_with_kernels; /* of what met */
+    uint16_t users[WS_SM_MAX];         /* operations on each SM */
 };
 
 int ws_timing_new(struct ws_timing **ret, const struct ws_gpu_spec *spec)
@@ -265,10 +269,64 @@ static bool runs(const struct timing_span *s, uint64_t at_ns)
     return s->start_ns <= at_ns && s->end_ns > at_ns;
 }
 
-/* Share of an operation in a moment's power: by SMs, among copies alone equal. */
-static uint64_t weight(const struct timing_span *s, bool copies_only)
+/* ---- what operations beside each other pay ---- */
+
+static void meet(struct ws_timing *t, const struct timing_span *s)
 {
-    return copies_only ? 1 : s->n_sms;
+    struct account *a = &t->accounts[s->account];
+    t->n_owners += !a->n_now++;
+    if (!s->n_sms)
+        return;
+    t->n_with_kernels += !a->n_kernels_now++;
+    for (uint32_t sm = 0; sm < t->spec.n_sms; sm++)
+        t->users[sm] += s->mask[sm / 64] >> (sm % 64) & 1;
+}
+
+static void part(struct ws_timing *t, const struct timing_span *s)
+{
+    t->accounts[s->account].n_now = t->accounts[s->account].n_kernels_now = 0;
+}
+
+/* Of Eq. 2, of those that met. */
+static double share_mw(const struct ws_timing *t, const struct timing_span *s)
+{
+    const struct account *a = &t->accounts[s->account];
+    const struct ws_gpu_spec *spec = &t->spec;
+    double sms = 0, mw = (double)spec->static_mw / t->n_owners / a->n_now;
+    if (!s->n_sms)
+        return mw;
+    for (uint32_t sm = 0; sm < spec->n_sms; sm++)
+        if (s->mask[sm / 64] >> (sm % 64) & 1)
+            sms += 1.0 / t->users[sm];
+    mw += (double)spec->n_sms * spec->idle_mw_per_sm / t->n_with_kernels / a->n_kernels_now;
+    return mw + sms * ((double)spec->dynamic_mw_per_sm - spec->idle_mw_per_sm);
+}
+
+/* @s comes to the @n beside, and with it @more_pj in @ns: what they pay less, it pays. */
+static void account_sms(struct ws_timing *t, const struct timing_span *s, uint32_t n, uint64_t ns,
+                        __int128 more_pj)
+{
+    if (!n) {
+        t->accounts[s->account].due_pj += more_pj;
+        return;
+    }
+    memset(t->users, 0, sizeof(t->users));
+    t->n_owners = t->n_with_kernels = 0;
+    for (uint32_t i = 0; i < n; i++)
+        meet(t, t->beside[i]);
+    for (uint32_t i = 0; i < n; i++)
+        t->share_mw[i] = share_mw(t, t->beside[i]);
+    meet(t, s);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct timing_span *o = t->beside[i];
+        __int128 more = llround((share_mw(t, o) - t->share_mw[i]) * (double)ns);
+        t->accounts[o->account].due_pj += more;
+        more_pj -= more;
+    }
+    t->accounts[s->account].due_pj += more_pj;
+    part(t, s);
+    for (uint32_t i = 0; i < n; i++)
+        part(t, t->beside[i]);
 }
 
 /* The same for the SMs that issue, with the @n beside. Return: mW of all, with @s. @ret_before_mw:
@@ -282,14 +340,14 @@ static uint64_t account_issue(struct ws_timing *t, const struct timing_span *s, 
         ws_crowd_join(c, t->beside[i]->mask, &t->beside[i]->issue);
     int64_t before_mw = llround(ws_crowd_mw(c));
     for (uint32_t i = 0; i < n; i++)
-        t->issue_mw[i] = ws_crowd_share_mw(c, t->beside[i]->mask, &t->beside[i]->issue);
+        t->share_mw[i] = ws_crowd_share_mw(c, t->beside[i]->mask, &t->beside[i]->issue);
     ws_crowd_join(c, s->mask, &s->issue);
     int64_t mw = llround(ws_crowd_mw(c));
     __int128 rest = (__int128)(mw - before_mw) * ns;
     t->energy_pj += (unsigned __int128)rest;
     for (uint32_t i = 0; i < n; i++) {
         const struct timing_span *o = t->beside[i];
-        double more_mw = ws_crowd_share_mw(c, o->mask, &o->issue) - t->issue_mw[i];
+        double more_mw = ws_crowd_share_mw(c, o->mask, &o->issue) - t->share_mw[i];
         __int128 more = llround(more_mw * (double)ns);
         t->accounts[o->account].due_pj += more;
         rest -= more;
@@ -309,41 +367,31 @@ static uint64_t over_limit(const struct ws_timing *t, uint64_t mw)
 static uint64_t account(struct ws_timing *t, const struct timing_span *s, uint32_t n_near,
                         uint64_t from_ns, uint64_t to_ns)
 {
-    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, sum_before = 0, own_mw = s->own_mw;
+    uint64_t mask[MASK_WORDS] = {0}, ns = to_ns - from_ns, own_mw = s->own_mw;
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_near; i++) {
         const struct timing_span *o = t->near[i];
         if (!runs(o, from_ns))
             continue;
         t->beside[n++] = o;
-        sum_before += o->n_sms;
         own_mw += o->own_mw;
         join_mask(mask, o->mask);
     }
-    bool copies_before = !sum_before, copies_after = !sum_before && !s->n_sms;
-    uint64_t sum_after = copies_after ? n + 1 : sum_before + s->n_sms;
-    sum_before = copies_before ? n : sum_before;
     uint32_t n_before = popcount(mask);
     join_mask(mask, s->mask);
     uint32_t n_after = popcount(mask);
+    uint64_t mw_before = n ? ws_power_mw(&t->spec, n_before) : 0;
     uint64_t mw_after = ws_power_mw(&t->spec, n_after);
-    __int128 before = n ? (__int128)ws_power_mw(&t->spec, n_before) * ns : 0,
-             after = (__int128)mw_after * ns, rest = after - before;
-    __int128 own = (__int128)s->own_mw * ns;
-    t->energy_pj += (unsigned __int128)(rest + own);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct timing_span *o = t->beside[i];
-        __int128 more = after * weight(o, copies_after) / sum_after -
-                        before * weight(o, copies_before) / sum_before;
-        t->accounts[o->account].due_pj += more;
-        rest -= more;
-    }
-    t->accounts[s->account].due_pj += rest + own;
+    __int128 more = ((__int128)mw_after - mw_before) * ns, own = (__int128)s->own_mw * ns;
+    t->energy_pj += (unsigned __int128)(more + own);
+    t->accounts[s->account].due_pj += own;
+    account_sms(t, s, n, ns, more);
     t->sm_busy_ns += (n_after - n_before) * ns;
     if (n_after && !n_before)
         t->busy_ns += ns;
-    uint64_t mw_before = n ? ws_power_mw(&t->spec, n_before) + own_mw - s->own_mw : 0, issue_before;
+    uint64_t issue_before;
     mw_after += own_mw + account_issue(t, s, n, ns, &issue_before);
+    mw_before += own_mw - s->own_mw;
     uint64_t over = over_limit(t, mw_after);
     __int128 yielded = (__int128)(over - over_limit(t, mw_before + issue_before)) * ns;
     t->energy_pj -= (unsigned __int128)yielded;
