@@ -148,10 +148,17 @@ static void launch(const struct bench *t, struct total *total)
         g.reuse = ws_reuse_new(&cache, (uint64_t)g.grid[0] * g.grid[1]);
     if (g.kernel == n || (records && !g.reuse) || ws_blockrun_new(&run, &g) != 0)
         exit(2);
-    for (uint64_t i = 0; i < (uint64_t)g.grid[0] * g.grid[1]; i++) {
-        ws_blockrun_start(run, i, 0, 0);
-        while (ws_blockrun_step(run, 1 << 16, &w) == WS_STEP_MORE)
-            ;
+    enum { STEP_INSNS = 1 << 16, AT_ONCE = 32 };
+    struct ws_block_ask asks[AT_ONCE];
+    uint64_t n_blocks = (uint64_t)g.grid[0] * g.grid[1];
+    for (uint64_t i = 0, begun; i < n_blocks && !g.stop; i += begun) {
+        uint32_t n_asks = (uint32_t)WS_MIN(n_blocks - i, (uint64_t)AT_ONCE);
+        for (uint32_t j = 0; j < n_asks; j++)
+            asks[j] = (struct ws_block_ask){.linear = i + j, .work = &w};
+        begun = ws_blockrun_run(run, asks, n_asks, STEP_INSNS, STEP_INSNS);
+        enum ws_step step = asks[begun - 1].step;
+        while (step == WS_STEP_MORE)
+            step = ws_blockrun_step(run, STEP_INSNS, &w);
     }
     ws_blockrun_free(run);
     free(g.reuse);

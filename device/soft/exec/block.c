@@ -18,7 +18,6 @@
 #include "device/space.h"
 
 enum {
-    DEPTH_ALONE = 2, /* depth_max of a kernel that calls nothing */
     /* Of kernels that recurse without saying how deep. */
     RECURSION_MAX = 8192,
     RECURSION_LOCAL_BYTES = 65536,
@@ -107,12 +106,6 @@ static bool sreg_is_lanewise(uint32_t sreg)
            (sreg >= WS_SR_LANEMASK_EQ && sreg <= WS_SR_LANEMASK_GT);
 }
 
-static bool per_block(const struct ws_fill *f)
-{
-    return f->kind == WS_FILL_SREG &&
-           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
-}
-
 /* A row whose lanes are all the same. */
 static void fill_lanes(uint8_t *row, uint8_t width, uint64_t v)
 {
@@ -173,7 +166,7 @@ static struct sizes sizes_of(const struct ws_exec_image *img, uint32_t n_threads
     s.shared_bytes =
         s.user_shared_bytes + (img->uses_reserved_shared ? WS_RESERVED_SHARED_BYTES : 0);
     s.warps = s.n_warps * sizeof(struct ws_warp);
-    s.fills = ((uint64_t)img->n_fills + 1) * sizeof(uint32_t);
+    s.fills = ((uint64_t)img->n_fills + 1) * 2 * sizeof(uint32_t);
     s.regs = (uint64_t)s.n_warps * img->regs_bytes + 64;
     s.local = s.thread_local_bytes * 32 * s.n_warps + 64;
     s.shared = s.shared_bytes + 128;
@@ -232,8 +225,9 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         return ws_raise(-ENOMEM);
     }
     for (uint32_t n = 0; n < img->n_fills; n++)
-        if (per_block(&img->fills[n]))
+        if (ws_exec_is_blocks_own(&img->fills[n]))
             b->block_fills[b->n_block_fills++] = n;
+    b->filled = b->block_fills + img->n_fills + 1; /* rows are zero, too */
     c->shared = b->shared_alloc + (-(uintptr_t)b->shared_alloc & 127);
     uint8_t *regs = b->regs + (-(uintptr_t)b->regs & 63);
     for (uint32_t k = 0; k < b->n_warps; k++) {
@@ -244,7 +238,7 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         w->saves = b->saves + (img->recursive ? (size_t)k * b->depth_max * img->save_bytes : 0);
         w->exists = b->n_threads - k * 32 >= 32 ? ~0u : (1u << (b->n_threads - k * 32)) - 1;
         for (uint32_t n = 0; n < img->n_fills; n++)
-            if (!per_block(&img->fills[n]))
+            if (!ws_exec_is_blocks_own(&img->fills[n]))
                 fill_row(b, w, &img->fills[n]);
     }
     *ret = b;
@@ -292,13 +286,36 @@ static void place(struct ws_blockrun *b, uint64_t linear)
     b->ctaid[2] = (uint32_t)(linear / n[0] / n[1]);
 }
 
+/* Rows that differ from block to block; most are as the block before had them. */
+static void fill_rows(struct ws_blockrun *b)
+{
+    for (uint32_t n = 0; n < b->n_block_fills; n++) {
+        const struct ws_fill *f = &b->img->fills[b->block_fills[n]];
+        uint32_t v = (uint32_t)sreg_value(b, f, 0, 0);
+        if (v == b->filled[n])
+            continue;
+        b->filled[n] = v;
+        for (uint32_t k = 0; k < b->n_warps; k++)
+            fill_lanes(b->warps[k].regs + f->off, f->width, v);
+    }
+}
+
+/* Whether the block is to run as machine code. */
+static void choose_way(struct ws_blockrun *b, uint64_t linear)
+{
+    if (b->settled)
+        return;
+    b->settled = !b->jit || ws_jit_is_settled(b->jit);
+    b->compiled = b->jit && ws_jit_choose(b->jit, linear);
+    b->timed = b->jit && ws_jit_is_open(b->jit);
+}
+
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
 {
     const struct ws_grid *g = b->g;
     const struct ws_exec_image *img = b->img;
     const struct ws_grid_part *before = b->part;
-    b->compiled = b->jit && ws_jit_choose(b->jit, linear);
-    b->timed = b->jit && ws_jit_is_open(b->jit);
+    choose_way(b, linear);
     b->ticks = 0;
     b->part = ws_grid_part_of(g, linear, &b->number);
     if (before && before->space != b->part->space)
@@ -333,33 +350,12 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         w->n_splits = 1;
         w->splits[0] =
             (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
-        if (img->depth_max > DEPTH_ALONE || img->recursive)
+        if (img->depth_max > WS_DEPTH_ALONE || img->recursive)
             memset(w->regs + img->fp_off, 0, 128);
         for (uint32_t n = 0; img->sp_off && n < 32; n++)
             ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
     }
-    for (uint32_t n = 0; n < b->n_block_fills; n++) {
-        const struct ws_fill *f = &img->fills[b->block_fills[n]];
-        uint64_t v = sreg_value(b, f, 0, 0);
-        for (uint32_t k = 0; k < b->n_warps; k++)
-            fill_lanes(b->warps[k].regs + f->off, f->width, v);
-    }
-}
-
-/* What the interpreter counted; compiled code has added its own. */
-static void flush_work(struct ws_core_ctx *c)
-{
-    if (!c->n_thread_insns && !c->cls[WS_SEG_MACHINE])
-        return;
-    for (int k = 0; k < _WS_WORK_N; k++)
-        c->work->n_warp_insns[k] += c->cls[k];
-    c->work->n_machine_insns += c->cls[WS_SEG_MACHINE];
-    memset(c->cls, 0, sizeof(c->cls));
-    for (int k = 0; k < _WS_UNIT_N; k++)
-        c->work->n_unit_ops[k] += c->unit[k];
-    memset(c->unit, 0, sizeof(c->unit));
-    c->work->n_thread_insns += c->n_thread_insns;
-    c->n_thread_insns = 0;
+    fill_rows(b);
 }
 
 /* Mappings may have changed between steps. While none has, those that were found are there still:
@@ -386,7 +382,7 @@ static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct 
             ws_jit_run(b->jit, c);
         else
             b->g->code->isa->run(c, c->u, c->enter);
-    flush_work(c);
+    ws_exec_flush_work(c);
     return b->round.step;
 }
 
@@ -402,4 +398,21 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
         ws_jit_ran(b->jit, ws_space_payer(b->part ? b->part->space : b->g->space), b->compiled,
                    b->n_insns, b->ticks);
     return r;
+}
+
+uint32_t ws_blockrun_run(struct ws_blockrun *b, struct ws_block_ask *asks, uint32_t n,
+                         uint64_t max_warp_insns, uint64_t max_all)
+{
+    b->ask = asks;
+    b->n_asks = n;
+    b->ask_insns = WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2);
+    b->asks_left = (int64_t)WS_MIN(max_all, (uint64_t)INT64_MAX / 2);
+    if (n && !atomic_load(&b->g->stop))
+        do {
+            ws_exec_begin_asked(b);
+            (void)ws_blockrun_step(b, max_warp_insns, b->ask->work);
+        } while (ws_exec_end_asked(b));
+    n -= b->n_asks;
+    b->n_asks = b->n_alike = 0;
+    return n;
 }

@@ -165,6 +165,20 @@ enum ws_step {
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t max_warp_insns,
                               struct ws_exec_work *work);
 
+/* A block to be run by ws_blockrun_run(). */
+struct ws_block_ask {
+    uint64_t linear;
+    uint32_t smid, slot;
+    struct ws_exec_work *work; /* is added to; several may have the same */
+    enum ws_step step;         /* set: how the block's step has ended */
+};
+/* Runs blocks of the grid (which has no parts) one after another, each as ws_blockrun_start() and
+ * one ws_blockrun_step() of @max_warp_insns would, until one does not end in its step, or they have
+ * had more than @max_all warp instructions together. None begins once the grid is to stop. Return:
+ * how many have begun; all but the last one of these have ended. */
+uint32_t ws_blockrun_run(struct ws_blockrun *b, struct ws_block_ask *asks, uint32_t n,
+                         uint64_t max_warp_insns, uint64_t max_all);
+
 /* How often the block, since it was started, has looked (volatile and stronger loads) where it
  * hadn't lately; 0: it hasn't looked. What waits for a value looks at the same few places again and
  * again. */

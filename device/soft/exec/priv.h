@@ -120,7 +120,7 @@ struct ws_core_ctx {
         uint32_t apart[32], kind, n;
     } banks[16];
     uint32_t n_patterns; /* accesses of the block that are not to consecutive places */
-    struct ws_exec_work *work;
+    struct ws_exec_work *work, *work_before; /* work_before: of the block that has ended */
     struct ws_warp *w;
     struct ws_blockrun *b;
     uint8_t *local; /* lane 0 of this warp */
@@ -144,6 +144,7 @@ struct ws_blockrun {
     struct ws_grid *g;
     const struct ws_exec_image *img;
     struct ws_jit_code *jit; /* NULL: kernels are not compiled */
+    bool settled;            /* whether blocks run as machine code does not change any more */
     bool compiled;           /* this block runs as machine code */
     uint32_t maps_version;   /* of the space that ctx.maps are of; odd: of none */
     bool timed;              /* how long it runs is wanted; said at its start, to time all of it */
@@ -163,12 +164,13 @@ struct ws_blockrun {
     uint8_t *saves;
     struct ws_l1 *l1; /* NULL: its loads are not watched, or go past L1 */
     struct ws_l1 *l1_alloc;
-    struct ws_reuse_map *wave; /* of the blocks that would run with this one, if recorded */
+    struct ws_reuse_map *wave;  /* of the blocks that would run with this one, if recorded */
+    uint64_t wave_from, wave_n; /* those blocks, or those around it that are not recorded so */
     struct ws_barrier bars[WS_N_BARRIERS];
     uint32_t bars_used; /* mask of those that something has arrived at */
-    uint32_t *block_fills,
-        n_block_fills; /* of the image's fills, those that differ from block to block */
-    uint32_t n_live;   /* threads not exited */
+    /* Of the image's fills, those that differ from block to block, and what their rows hold. */
+    uint32_t *block_fills, *filled, n_block_fills;
+    uint32_t n_live; /* threads not exited */
     uint32_t n_done_warps;
     uint64_t linear, number;   /* number: in its part */
     struct ws_grid_part *part; /* NULL: the grid has none */
@@ -177,6 +179,13 @@ struct ws_blockrun {
     uint64_t n_clock_reads;
     uint32_t start_error; /* of what the block started last and could not; a CUDA error */
     int64_t quantum_start;
+    struct ws_block_ask *ask; /* of ws_blockrun_run(): the one that runs, and how many follow */
+    uint32_t n_asks;
+    /* Of those that follow, how many differ from it only by where they are along x: compiled code
+     * may begin them by itself (../jit/blocks.c). */
+    uint32_t n_alike;
+    uint64_t ask_insns;               /* warp instructions that each may have in its step, */
+    int64_t asks_left;                /* and that may have been executed when one begins */
     struct ws_inspect_block *inspect; /* NULL: its shared memory is not watched */
 };
 
@@ -185,6 +194,27 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 {
     return b->part ? b->part->space : b->g->space;
 }
+
+/* Whether the row is filled anew for each block. */
+static inline bool ws_exec_is_blocks_own(const struct ws_fill *f)
+{
+    return f->kind == WS_FILL_SREG &&
+           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
+}
+
+/* ---- asks.c ---- */
+enum { WS_DEPTH_ALONE = 2 /* depth_max of a kernel that calls nothing */ };
+/* Starts the block that b->ask is. */
+void ws_exec_begin_asked(struct ws_blockrun *b);
+/* The step of that block is over. Return: another one that was asked for is to begin; b->ask is
+ * it. */
+bool ws_exec_end_asked(struct ws_blockrun *b);
+/* The step is over. Begins the next block that ws_blockrun_run() was asked for, if that runs as
+ * machine code like the one before; its work is ctx.work from now on, and that of the block before
+ * is ctx.work_before. Return: false: there is none. */
+bool ws_exec_next_block(struct ws_blockrun *b);
+/* Adds what the interpreter counted to the work; compiled code adds its own. */
+void ws_exec_flush_work(struct ws_core_ctx *c);
 
 /* ---- exec.c ---- */
 /* The split behind those that wait, which is to be one of them, stands at a barrier micro-op.

@@ -92,17 +92,36 @@ static bool is_watched(const struct ws_reuse *r, uint64_t linear)
            (uint32_t)linear * 0x85ebca6bu >> WATCHED_SHIFT == 0;
 }
 
+/* The block's wave, if it is recorded, and the blocks for which this answer is the same. */
+static void find_wave(struct ws_blockrun *b, struct ws_reuse *r, uint64_t linear)
+{
+    uint64_t from = 0, end = UINT64_MAX;
+    b->wave = NULL;
+    for (uint32_t i = 0; i < r->n_waves && !b->wave; i++) {
+        uint64_t first = r->wave_at[i], behind = first + r->wave;
+        if (linear >= first && linear < behind) {
+            b->wave = &r->waves[i];
+            from = first;
+            end = behind;
+        } else if (linear >= behind) {
+            from = WS_MAX(from, behind);
+        } else {
+            end = WS_MIN(end, first);
+        }
+    }
+    b->wave_from = from;
+    b->wave_n = end - from;
+}
+
 void ws_reuse_block(struct ws_blockrun *b, uint64_t linear)
 {
     struct ws_reuse *r = b->g->reuse;
     b->ctx.record_below = 0;
     b->l1 = NULL;
-    b->wave = NULL;
     if (!r)
         return;
-    for (uint32_t i = 0; i < r->n_waves; i++)
-        if (linear - r->wave_at[i] < r->wave)
-            b->wave = &r->waves[i];
+    if (linear - b->wave_from >= b->wave_n)
+        find_wave(b, r, linear);
     uint32_t loads = atomic_load_explicit(&r->below[0], memory_order_relaxed),
              stores = atomic_load_explicit(&r->below[1], memory_order_relaxed);
     b->ctx.record_below = b->wave ? below_of(r->first_level) : WS_MAX(loads, stores);
@@ -119,6 +138,18 @@ void ws_reuse_block(struct ws_blockrun *b, uint64_t linear)
     }
     b->l1->n_filled = 0;
     b->ctx.record_below = UINT32_MAX / r->l1_sample;
+}
+
+uint64_t ws_reuse_n_alike(const struct ws_blockrun *b, uint64_t linear, uint64_t n)
+{
+    const struct ws_reuse *r = b->g->reuse;
+    uint64_t k = 0;
+    if (!r)
+        return n;
+    n = WS_MIN(n, b->wave_n - (linear - b->wave_from) - 1);
+    while (k < n && !(r->l1_lines && is_watched(r, linear + k + 1)))
+        k++;
+    return k;
 }
 
 static void through_l1(struct ws_l1 *l1, uint32_t l1_lines, uint64_t line, uint32_t sectors,

@@ -53,6 +53,9 @@ void ws_reuse_settle(const struct ws_reuse_shares *s, struct ws_exec_work *part)
 /* ---- the interpreter's side ---- */
 /* @b starts block @linear. */
 void ws_reuse_block(struct ws_blockrun *b, uint64_t linear);
+/* Of so many blocks behind that one, which has been started and is not watched: those of which the
+ * same is recorded. */
+uint64_t ws_reuse_n_alike(const struct ws_blockrun *b, uint64_t linear, uint64_t n);
 /* A line of which the sectors of the mask are touched by one access. */
 void ws_reuse_touch(struct ws_core_ctx *c, uint64_t line, uint32_t sectors, bool store);
 static inline uint32_t ws_reuse_hash(uint64_t line)

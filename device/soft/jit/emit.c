@@ -389,6 +389,8 @@ static void emit_exit(struct ws_jit_emit *e)
 {
     const struct ws_uop *u = ws_jit_uop(e);
     bool all = ws_jit_unguarded(e->p, u);
+    if (all && e->v == WS_JIT_WHOLE && e->p->n_warps == 1)
+        ws_jit_begin_alike(e, go(e, WS_JIT_WHOLE, e->p->img->entry));
     if (all) {
         llvm_value args[] = {e->c, L.BuildZExt(e->b, ws_jit_active(e), e->i64, "")};
         ws_jit_call(e, (void (*)(void))ws_exec_exit, args, 2);
@@ -728,21 +730,30 @@ static void add_tally(struct ws_jit_emit *e, llvm_value work, unsigned from, uns
     add_to(e, work, from * sizeof(uint64_t), L.BuildZExt(e->b, tally, t, ""), t);
 }
 
-/* The core was left: continues with what comes next, which may be another warp's. */
-static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v, llvm_block dispatch,
-                      llvm_block flush)
+/* Fills that are the same for a launch, for a block, and for a warp. */
+enum fills { FILLS_OF_LAUNCH, FILLS_OF_BLOCK, FILLS_OF_WARP };
+static enum fills kind_of(const struct ws_fill *f)
 {
-    ws_jit_begin(e, e->next[v]);
-    sync_out(e);
-    llvm_value args[] = {e->c, ws_jit_int(e, e->i64, v == WS_JIT_WHOLE)};
-    llvm_value entry = ws_jit_call(e, (void (*)(void))ws_jit_next, args, 2);
-    entry = L.BuildTrunc(e->b, entry, e->i32, "");
-    ws_jit_put(e, entry, e->entry);
-    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, ws_jit_int(e, e->i32, 0), "");
-    L.BuildCondBr(e->b, back, flush, dispatch);
+    if (f->kind != WS_FILL_SREG)
+        return FILLS_OF_LAUNCH;
+    if (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID)
+        return FILLS_OF_WARP;
+    return ws_exec_is_blocks_own(f) ? FILLS_OF_BLOCK : FILLS_OF_LAUNCH;
 }
 
-static void emit_flush(struct ws_jit_emit *e, llvm_block flush)
+static void fetch_fills(struct ws_jit_emit *e, enum fills kind)
+{
+    const struct ws_jit_plan *p = e->p;
+    e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
+    for (uint32_t r = 0; r < p->n_rows; r++) {
+        const struct ws_fill *f = p->rows[r].fill;
+        if (f && f->kind != WS_FILL_CONST && kind_of(f) == kind)
+            ws_jit_fetch(e, r);
+    }
+}
+
+/* Adds what was counted to @work. */
+void ws_jit_add_counts(struct ws_jit_emit *e, llvm_value work)
 {
     static const size_t counts[_WS_JIT_COUNTS] = {
 #define AT(n, member) [n] = offsetof(struct ws_exec_work, member)
@@ -757,13 +768,57 @@ static void emit_flush(struct ws_jit_emit *e, llvm_block flush)
         AT(WS_JIT_ATOMIC_SECTORS, n_atomic_sectors),
 #undef AT
     };
-    ws_jit_begin(e, flush);
-    llvm_value work = ws_jit_field(e, e->i64, CTX(work));
     add_tally(e, work, 0, 8);
     add_tally(e, work, 8, 4);
     add_tally(e, work, 12, 1);
     for (int k = 0; k < _WS_JIT_COUNTS; k++)
-        add_to(e, work, counts[k], ws_jit_get(e, e->i64, e->count[k]), e->i64);
+        if (e->counted[k])
+            add_to(e, work, counts[k], ws_jit_get(e, e->i64, e->count[k]), e->i64);
+}
+
+void ws_jit_clear_counts(struct ws_jit_emit *e)
+{
+    ws_jit_put(e, L.ConstNull(L.VectorType(e->i32, TALLY)), e->tally);
+    for (int k = 0; k < _WS_JIT_COUNTS; k++)
+        ws_jit_put(e, ws_jit_int(e, e->i64, 0), e->count[k]);
+}
+
+/* The core was left: continues with what comes next, which may be another warp's. */
+static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v, llvm_block dispatch,
+                      llvm_block leave)
+{
+    ws_jit_begin(e, e->next[v]);
+    sync_out(e);
+    llvm_value args[] = {e->c, ws_jit_int(e, e->i64, v == WS_JIT_WHOLE)};
+    llvm_value entry = ws_jit_call(e, (void (*)(void))ws_jit_next, args, 2);
+    entry = L.BuildTrunc(e->b, entry, e->i32, "");
+    ws_jit_put(e, entry, e->entry);
+    llvm_value no_more = ws_jit_int(e, e->i32, 0), most = ws_jit_int(e, e->i32, WS_JIT_OTHER_BLOCK);
+    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, no_more, "");
+    llvm_value other = L.BuildICmp(e->b, LLVM_UGE, entry, most, "");
+    L.BuildCondBr(e->b, L.BuildOr(e->b, back, other, ""), leave, dispatch);
+}
+
+/* The function is left, or another block comes next. */
+static void emit_leave(struct ws_jit_emit *e, llvm_block leave, llvm_block dispatch)
+{
+    llvm_block other = ws_jit_block(e), end = ws_jit_block(e);
+    llvm_value entry, is_other, bit = ws_jit_int(e, e->i32, WS_JIT_OTHER_BLOCK);
+    ws_jit_begin(e, leave);
+    entry = ws_jit_get(e, e->i32, e->entry);
+    is_other =
+        L.BuildICmp(e->b, LLVM_NE, L.BuildAnd(e->b, entry, bit, ""), ws_jit_int(e, e->i32, 0), "");
+    L.BuildCondBr(e->b, is_other, other, end);
+    ws_jit_begin(e, other);
+    ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work_before)));
+    ws_jit_clear_counts(e);
+    entry = L.BuildXor(e->b, entry, bit, "");
+    ws_jit_put(e, entry, e->entry);
+    fetch_fills(e, FILLS_OF_BLOCK);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, entry, ws_jit_int(e, e->i32, 0), ""), dispatch,
+                  end);
+    ws_jit_begin(e, end);
+    ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work)));
     L.BuildRet(e->b, ws_jit_get(e, e->i32, e->entry));
 }
 
@@ -793,33 +848,15 @@ static void emit_variables(struct ws_jit_emit *e)
         e->count[k] = L.BuildAlloca(e->b, e->i64, "");
 }
 
-/* Whether the warps of a block have their own. */
-static bool is_warps_own(const struct ws_fill *f)
-{
-    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
-}
-
-static void fetch_fills(struct ws_jit_emit *e, bool warps_own)
-{
-    const struct ws_jit_plan *p = e->p;
-    e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
-    for (uint32_t r = 0; r < p->n_rows; r++) {
-        const struct ws_fill *f = p->rows[r].fill;
-        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
-            ws_jit_fetch(e, r);
-    }
-}
-
 static void emit_prologue(struct ws_jit_emit *e)
 {
     emit_variables(e);
     e->c = L.GetParam(e->fn, 0);
     ws_jit_put(e, L.GetParam(e->fn, 1), e->entry);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
-    ws_jit_put(e, L.ConstNull(L.VectorType(e->i32, TALLY)), e->tally);
-    for (int k = 0; k < _WS_JIT_COUNTS; k++)
-        ws_jit_put(e, ws_jit_int(e, e->i64, 0), e->count[k]);
-    fetch_fills(e, false);
+    ws_jit_clear_counts(e);
+    fetch_fills(e, FILLS_OF_LAUNCH);
+    fetch_fills(e, FILLS_OF_BLOCK);
 }
 
 /* Where a split of a warp is taken up. */
@@ -829,7 +866,7 @@ static void emit_dispatch(struct ws_jit_emit *e, llvm_block dispatch)
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
-    fetch_fills(e, true);
+    fetch_fills(e, FILLS_OF_WARP);
     emit_entries(e);
 }
 
@@ -860,15 +897,15 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
         e->fn = L.AddFunction(e->mod, "run", L.FunctionType(e->i32, params, 2, 0));
         ws_jit_begin(e, ws_jit_block(e));
         emit_prologue(e);
-        llvm_block dispatch = ws_jit_block(e), flush = ws_jit_block(e);
+        llvm_block dispatch = ws_jit_block(e), leave = ws_jit_block(e);
         L.BuildBr(e->b, dispatch);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             e->next[v] = ws_jit_block(e);
         emit_dispatch(e, dispatch);
         emit_segments(e);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            emit_next(e, v, dispatch, flush);
-        emit_flush(e, flush);
+            emit_next(e, v, dispatch, leave);
+        emit_leave(e, leave, dispatch);
     }
     free(e->scalars);
     free(e->vectors);

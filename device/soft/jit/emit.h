@@ -48,6 +48,7 @@ struct ws_jit_emit {
     llvm_value lanes, few_lanes;
     llvm_value group; /* number of the first lane of the narrow version's group */
     llvm_value entry, active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
+    bool counted[_WS_JIT_COUNTS];       /* something adds to it */
     llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
     llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
     llvm_block *whole;                  /* by segment: goes to its whole version, if it may */
@@ -131,6 +132,15 @@ static inline uint32_t ws_jit_entry(uint32_t k, enum ws_jit_version v)
  * it has none in the whole version: lanes that are all there seldom do. */
 bool ws_jit_enters(const struct ws_jit_plan *p, uint32_t k, enum ws_jit_version v);
 
+/* Adds what was counted to the work at @work; forgets it. */
+void ws_jit_add_counts(struct ws_jit_emit *e, llvm_value work);
+void ws_jit_clear_counts(struct ws_jit_emit *e);
+
+/* ---- blocks.c ---- */
+/* The only warp of a block ends here, with all its lanes: begins the next block and goes to
+ * @entry, if that is all there is to do. */
+void ws_jit_begin_alike(struct ws_jit_emit *e, llvm_block entry);
+
 /* ---- ops.c ---- */
 /* Emits micro-op e->k if there is code for it. */
 bool ws_jit_emit_op(struct ws_jit_emit *e);
@@ -146,7 +156,9 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e);
 /* ---- jit.c: called by compiled code ---- */
 const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *u);
 /* The core was left, in the whole version or not: what comes next. Return: the entry; 0: compiled
- * code is to return; with the sign bit: to return and be entered there. */
+ * code is to return; with the sign bit: to return and be entered there; with OTHER_BLOCK: it is
+ * another block's, and what was counted belongs to ctx.work_before. */
+#define WS_JIT_OTHER_BLOCK (UINT32_C(1) << 30)
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
 /* A call that all active lanes make. Return: whether they go on in the function now; else the core
  * is left. */

@@ -41,6 +41,8 @@ struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const
                               struct ws_payer *payer);
 /* Whether a block that begins now is to run compiled. @block: its number. */
 bool ws_jit_choose(struct ws_jit_code *j, uint64_t block);
+/* Whether both answers, this and the next one, stay as they are for all blocks to come. */
+bool ws_jit_is_settled(const struct ws_jit_code *j);
 /* Whether ws_jit_ran() is wanted of a block that begins now. */
 bool ws_jit_is_open(const struct ws_jit_code *j);
 /* A block of @payer (NULL: nobody) has ended: so many warp instructions in so many ticks of the

@@ -509,6 +509,7 @@ int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
     *p = (struct ws_jit_plan){.img = img, .m = code->m, .lanes = ws_jit_lanes_of(block)};
     p->full = UINT32_MAX >> (32 - p->lanes);
     memcpy(p->block, block, sizeof(p->block));
+    p->n_warps = (block[0] * block[1] * block[2] + 31) / 32;
     snprintf(p->why, sizeof(p->why), "too large");
     if (img->n_uops > WS_JIT_MAX_UOPS || img->recursive || img->sp_off)
         return 1;

@@ -45,7 +45,7 @@ struct ws_jit_op {
 struct ws_jit_plan {
     const struct ws_exec_image *img;
     const struct ws_ptx_module *m;
-    uint32_t block[3];
+    uint32_t block[3], n_warps;
     uint32_t lanes, full;    /* of a whole warp: how many, and their mask */
     struct ws_jit_row *rows; /* [n_rows] */
     uint32_t n_rows, n_words;

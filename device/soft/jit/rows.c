@@ -373,5 +373,6 @@ void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 
 void ws_jit_bump(struct ws_jit_emit *e, enum ws_jit_count n, llvm_value by)
 {
+    e->counted[n] = true;
     ws_jit_put(e, L.BuildAdd(e->b, ws_jit_get(e, e->i64, e->count[n]), by, ""), e->count[n]);
 }

@@ -171,6 +171,12 @@ bool ws_jit_choose(struct ws_jit_code *j, uint64_t block)
     return tier == WS_JIT_COMPILED || (tier == WS_JIT_TRIED && block % 2);
 }
 
+bool ws_jit_is_settled(const struct ws_jit_code *j)
+{
+    int tier = atomic_load_explicit(&j->tier, memory_order_acquire);
+    return tier == WS_JIT_COMPILED || tier == WS_JIT_INTERPRETED;
+}
+
 bool ws_jit_is_open(const struct ws_jit_code *j)
 {
     int tier = atomic_load_explicit(&j->tier, memory_order_relaxed);

@@ -244,6 +244,34 @@ const struct ws_kernel_info *fix_kernel(struct fix *f, const char *name, uint32_
     return NULL;
 }
 
+/* The whole grid in one state, several blocks at a time (ws_blockrun_run()). */
+static void run_in_runs(struct fix *f, struct ws_grid *g, uint64_t left)
+{
+    enum { AT_ONCE = 33 };
+    struct ws_block_ask asks[AT_ONCE];
+    struct ws_blockrun *b;
+    uint64_t n_blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2], step = f->step, begun;
+    step = step ? step : 10000;
+    assert_int_equal(ws_blockrun_new(&b, g), 0);
+    for (uint64_t i = 0; i < n_blocks && !g->stop; i += begun) {
+        uint32_t n = (uint32_t)WS_MIN(n_blocks - i, (uint64_t)AT_ONCE);
+        for (uint32_t k = 0; k < n; k++)
+            asks[k] = (struct ws_block_ask){.linear = i + k,
+                                            .work = f->works ? &f->works[i + k] : &f->work};
+        begun = ws_blockrun_run(b, asks, n, step, 3 * step);
+        assert_in_range(begun, 1, n);
+        for (uint32_t k = 0; k + 1 < begun; k++)
+            assert_int_equal(asks[k].step, WS_STEP_DONE);
+        while (asks[begun - 1].step == WS_STEP_MORE) {
+            left -= WS_MIN(left, step);
+            if (left == 0 && !g->stop)
+                g->stop = WS_DEV_E_TIMEOUT;
+            asks[begun - 1].step = ws_blockrun_step(b, step, asks[begun - 1].work);
+        }
+    }
+    ws_blockrun_free(b);
+}
+
 /* One launch of kernel @kernel. @raise_after: the flag goes up after so many rounds; 0: never. */
 static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_t kernel,
                                   const uint32_t grid[3], const void *params, uint32_t raise_after)
@@ -268,7 +296,13 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
     unsigned width = l->co_resident ? l->co_resident : 1, busy = 0;
     struct ws_blockrun *b[64] = {NULL};
     bool active[64] = {false};
+    uint64_t number[64] = {0};
     assert_true(width <= 64);
+    if (!f->one_by_one && width == 1 && !raise_after) {
+        run_in_runs(f, &g, left);
+        next = n;
+        width = 0;
+    }
     for (unsigned k = 0; k < width; k++)
         assert_int_equal(ws_blockrun_new(&b[k], &g), 0);
     do {
@@ -277,6 +311,7 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
             f->control->flag = 1;
         for (unsigned k = 0; k < width; k++) {
             if (!active[k] && next < n) {
+                number[k] = next;
                 ws_blockrun_start(b[k], next++, k, 0);
                 active[k] = true;
             }
@@ -284,7 +319,8 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
                 continue;
             busy++;
             uint64_t step = f->step ? f->step : 10000;
-            enum ws_step s = ws_blockrun_step(b[k], step, &f->work);
+            enum ws_step s =
+                ws_blockrun_step(b[k], step, f->works ? &f->works[number[k]] : &f->work);
             if (s != WS_STEP_MORE)
                 active[k] = false;
             left -= WS_MIN(left, step);

@@ -21,8 +21,10 @@ struct fix {
     unsigned n_bufs;
     uint64_t *var_va;
     uint64_t next_va;
-    struct ws_exec_work work; /* of the last launch */
-    struct ws_reuse *reuse;   /* the test's: records what launches touch; NULL: nothing does */
+    struct ws_exec_work work;   /* of the last launch */
+    struct ws_exec_work *works; /* the test's: by block, what each does; NULL: work is added to */
+    bool one_by_one;            /* blocks are started by themselves, not several at a time */
+    struct ws_reuse *reuse;     /* the test's: records what launches touch; NULL: nothing does */
     enum ws_dev_error error;
     char text[192];
     uint64_t max_warp_insns; /* a launch is cut off after so many; 0: 50 million */

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "device/payer.h"
+#include "device/soft/exec/reuse.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/llvm.h"
@@ -43,6 +44,11 @@ struct outcome {
     char text[192];
 };
 
+/* For the next run. */
+static struct ws_exec_work *works_of_blocks;
+static bool blocks_one_by_one;
+static struct ws_reuse *recorded;
+
 static void run(const char *how, const char *body, const struct launch *l, uint32_t n,
                 struct outcome *ret)
 {
@@ -51,6 +57,9 @@ static void run(const char *how, const char *body, const struct launch *l, uint3
     setenv("WS_SOFT_JIT", how, 1);
     fix_init(&f);
     f.unordered = true;
+    f.works = works_of_blocks;
+    f.one_by_one = blocks_one_by_one;
+    f.reuse = recorded;
     snprintf(ptx, sizeof(ptx), "%s%s%s", HEAD, body, TAIL);
     fix_must_load(&f, ptx);
     struct {
@@ -320,6 +329,103 @@ static void test_shuffles_and_votes(void **state)
         compare(votes, ROW(3, threads[k]), 0);
         compare(votes, ROW(3, threads[k]), 0x80000000u);
     }
+}
+
+/* ---- blocks one after another ---- */
+enum { RUN_BLOCKS = 70 };
+struct works {
+    struct ws_exec_work of[RUN_BLOCKS];
+    struct outcome all;
+};
+
+static void run_blocks(const char *how, bool one_by_one, const char *body, const struct launch *l,
+                       uint32_t n, struct works *ret)
+{
+    static const struct ws_reuse_cache cache = {
+        .l1_bytes = 65536, .l2_bytes = 1 << 22, .n_sms = 3, .blocks_per_sm = 4};
+    memset(ret, 0, sizeof(*ret));
+    works_of_blocks = ret->of;
+    blocks_one_by_one = one_by_one;
+    recorded = ws_reuse_new(&cache, RUN_BLOCKS);
+    assert_non_null(recorded);
+    run(how, body, l, n, &ret->all);
+    free(recorded);
+    recorded = NULL;
+    works_of_blocks = NULL;
+    blocks_one_by_one = false;
+}
+
+/* Each block by itself, several at a time, and those compiled. */
+static void compare_blocks(const char *body, const struct launch *l, uint32_t n)
+{
+    if (!ws_llvm_open())
+        skip();
+    struct works *want = calloc(1, sizeof(*want)), *is = calloc(1, sizeof(*is));
+    assert_true(want && is);
+    run_blocks("never", true, body, l, n, want);
+    for (int k = 0; k < 2; k++) {
+        run_blocks(k ? "always" : "never", false, body, l, n, is);
+        assert_int_equal(is->all.error, want->all.error);
+        assert_string_equal(is->all.text, want->all.text);
+        assert_memory_equal(is->all.memory, want->all.memory, BYTES);
+        for (int b = 0; b < RUN_BLOCKS; b++)
+            assert_memory_equal(&is->of[b], &want->of[b], sizeof(is->of[b]));
+    }
+    free(want);
+    free(is);
+}
+
+#define BANK(at)  "ld.shared.u32 %r8, [%r6+" #at "]; xor.b32 %r7, %r7, %r8;\n"
+#define BANKS(at) BANK(at) BANK(at + 4) BANK(at + 8) BANK(at + 12)
+static void test_blocks_one_after_another(void **state)
+{
+    static const char *const bodies[] = {
+        "ld.global.u32 %r5, [%x2]; add.u32 %r5, %r5, %r3; st.global.u32 [%x2], %r5;\n",
+        /* the clock counts what the block has executed; each second block reads it, and of the
+         * others each second one is longer than a turn */
+        "mov.u32 %r5, 0; and.b32 %r6, %r3, 3; setp.eq.u32 %p0, %r6, 0; selp.b32 %r6, 40, 2, %p0;\n"
+        "again: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, %r6; @%p1 bra again;\n"
+        "and.b32 %r7, %r3, 1; setp.eq.u32 %p2, %r7, 0; @%p2 bra end; mov.u32 %r5, %clock;\n"
+        "ld.global.u32 %r6, [%x2]; mov.u32 %r7, %clock; shl.b32 %r7, %r7, 16; add.u32 %r5, %r5, "
+        "%r7;\n"
+        "end: st.global.u32 [%x2], %r5;\n",
+        /* each fourth block is longer than a turn, each eighth has lanes that part */
+        "mov.u32 %r5, 0; and.b32 %r6, %r3, 3; setp.eq.u32 %p0, %r6, 3; selp.b32 %r6, 40, 2, %p0;\n"
+        "and.b32 %r7, %r3, 7; mul.lo.u32 %r8, %r1, %r7; shr.u32 %r8, %r8, 3;\n"
+        "setp.eq.u32 %p1, %r7, 7; @%p1 add.u32 %r6, %r6, %r8; mov.u32 %r9, %r4;\n"
+        "again: mad.lo.u32 %r9, %r9, 1664525, %r5; add.u32 %r5, %r5, 1;\n"
+        "setp.lt.u32 %p2, %r5, %r6; @%p2 bra again; st.global.u32 [%x2], %r9;\n",
+        /* shared memory, barriers, strong loads, atomics that the handler does */
+        "shl.b32 %r5, %r1, 2; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r3;\n"
+        "bar.sync 0; ld.shared.u32 %r7, [%r6]; ld.volatile.global.u32 %r8, [%x0+32768];\n"
+        "add.u32 %r7, %r7, %r8; atom.global.xor.b32 %r9, [%x2], %r3; add.u32 %r7, %r7, %r9;\n"
+        "atom.global.cas.b32 %r10, [%x2], %r9, %r7; st.global.u32 [%x2+16384], %r10;\n",
+        /* where the block is; nothing else is read */
+        "mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z; mov.u32 %r7, %smid; mov.u32 %r8, "
+        "%nctaid.x;\n"
+        "mad.lo.u32 %r9, %r6, 7, %r5; mad.lo.u32 %r9, %r9, %r8, %r3; mad.lo.u32 %r9, %r9, %r2, "
+        "%r1;\n"
+        "mul.wide.u32 %x3, %r9, 4; add.s64 %x3, %x0, %x3; shl.b32 %r9, %r9, 8; add.u32 %r9, %r9, "
+        "%r5;\n"
+        "shl.b32 %r6, %r6, 4; add.u32 %r9, %r9, %r6; add.u32 %r9, %r9, %r3; add.u32 %r9, %r9, "
+        "%r7;\n"
+        "st.global.u32 [%x3], %r9;\n",
+        /* banks of shared memory, which are looked at each time in the first accesses only */
+        "shl.b32 %r5, %r1, 3; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r3;\n"
+        "mov.u32 %r7, 0;\n" BANKS(0) BANKS(64) BANKS(128) BANKS(192) "st.global.u32 [%x2], %r3;\n",
+        /* block 40 may not do what it does */
+        "setp.eq.u32 %p0, %r3, 40; selp.b32 %r5, 1073741824, 0, %p0; cvt.u64.u32 %x3, %r5;\n"
+        "add.s64 %x3, %x3, %x2; st.global.u32 [%x3], %r3;\n",
+    };
+    static const uint32_t threads[] = {1, 8, 20, 32, 64};
+    (void)state;
+    for (size_t k = 0; k < sizeof(bodies) / sizeof(bodies[0]); k++)
+        for (size_t t = 0; t < sizeof(threads) / sizeof(threads[0]); t++) {
+            struct launch in_rows = {.grid = {5, 7, 2}, .block = {threads[t], 1, 1}};
+            compare_blocks(bodies[k], ROW(RUN_BLOCKS, threads[t]), 0);
+            if (k % 2 == 0)
+                compare_blocks(bodies[k], &in_rows, 0);
+        }
 }
 
 /* Blocks that are less than a warp, in which the lanes that exist are all of a whole one. */
@@ -773,7 +879,7 @@ static void test_shapes_of_a_module_are_bounded(void **state)
     unsetenv("WS_SOFT_JIT");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_process_ends_while_it_compiles), /* before the first kernel */
@@ -787,6 +893,7 @@ int main(void)
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_atomics_on_one_place),
         cmocka_unit_test(test_shuffles_and_votes),
+        cmocka_unit_test(test_blocks_one_after_another),
         cmocka_unit_test(test_small_blocks),
         cmocka_unit_test(test_rows_of_threads),
         cmocka_unit_test(test_turns),
@@ -803,5 +910,7 @@ int main(void)
         cmocka_unit_test(test_shapes_are_bounded),
         cmocka_unit_test(test_shapes_of_a_module_are_bounded),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("exec_jit", tests, NULL, NULL);
 }

@@ -28,13 +28,35 @@ struct launched {
     struct ws_exec_work *work; /* of the last thread to end */
 };
 
-/* Takes blocks until there are none, a few at a time, in turn. */
-static void *work_off(void *arg)
+/* Takes blocks until there are none, several for each call. */
+static void work_off_in_runs(const struct launched *l, struct ws_exec_work *work)
 {
-    struct launched *l = arg;
+    enum { AT_ONCE = 3 };
+    struct ws_block_ask asks[AT_ONCE];
+    struct ws_blockrun *b;
+    uint64_t first;
+    if (ws_blockrun_new(&b, l->g) != 0)
+        abort();
+    while ((first = atomic_fetch_add(l->next, AT_ONCE)) < BLOCKS) {
+        uint64_t end = WS_MIN(first + AT_ONCE, (uint64_t)BLOCKS);
+        while (first < end && !l->g->stop) {
+            uint32_t n = (uint32_t)(end - first);
+            for (uint32_t k = 0; k < n; k++)
+                asks[k] = (struct ws_block_ask){.linear = first + k, .work = work};
+            n = ws_blockrun_run(b, asks, n, l->step, UINT64_MAX);
+            while (n && asks[n - 1].step == WS_STEP_MORE)
+                asks[n - 1].step = ws_blockrun_step(b, l->step, work);
+            first += n;
+        }
+    }
+    ws_blockrun_free(b);
+}
+
+/* Takes blocks until there are none, a few at a time, in turn. */
+static void work_off_in_turn(const struct launched *l, struct ws_exec_work *work)
+{
     struct ws_blockrun *b[4] = {NULL};
     bool busy[4] = {false}, any;
-    struct ws_exec_work work = {0};
     do {
         any = false;
         for (unsigned k = 0; k < l->width; k++) {
@@ -47,11 +69,21 @@ static void *work_off(void *arg)
             }
             any |= busy[k];
             if (busy[k])
-                busy[k] = ws_blockrun_step(b[k], l->step, &work) == WS_STEP_MORE;
+                busy[k] = ws_blockrun_step(b[k], l->step, work) == WS_STEP_MORE;
         }
     } while (any);
     for (unsigned k = 0; k < 4; k++)
         ws_blockrun_free(b[k]);
+}
+
+static void *work_off(void *arg)
+{
+    const struct launched *l = arg;
+    struct ws_exec_work work = {0};
+    if (l->width == 1)
+        work_off_in_runs(l, &work);
+    else
+        work_off_in_turn(l, &work);
     *l->work = work;
     return NULL;
 }
