@@ -162,6 +162,41 @@ int ws_block_begin(struct ws_dealt_block *b)
     return 0;
 }
 
+/* Runs blocks of the turn, from @first on, that have not begun, for a step each, in the state that
+ * the first one has: so they cost little beside what they do. What a block waits for is only seen
+ * in the steps behind. Return: how many have begun; all but the last one have ended. */
+static uint32_t run_several(struct ws_turn *turn, uint32_t first, uint64_t *used)
+{
+    enum { SEVERAL = 32 };
+    struct ws_block_ask asks[SEVERAL];
+    struct ws_dealt_block *const *b = turn->blocks + first;
+    struct ws_run *r = b[0]->run;
+    uint32_t n = 0;
+    uint64_t n_thread_insns = 0, left = WS_TURN_INSNS - WS_MIN(*used, (uint64_t)WS_TURN_INSNS);
+    if (r->grid.parts || atomic_load_explicit(&r->limit_ns, memory_order_relaxed))
+        return 0;
+    for (; n < SEVERAL && first + n < turn->n && b[n]->run == r && !b[n]->started; n++)
+        asks[n] = (struct ws_block_ask){
+            .linear = b[n]->linear, .smid = b[n]->sm, .slot = b[n]->slot, .work = &b[n]->work};
+    n = n < 2 ? 0 : ws_blockrun_run(b[0]->state, asks, n, WS_STEP_INSNS, left);
+    for (uint32_t k = 0; k < n; k++) {
+        b[k]->started = true;
+        b[k]->starved = false;
+        b[k]->slice_insns = insns_of(&b[k]->work);
+        turn->outcome[first + k] = (uint8_t)asks[k].step;
+        *used += b[k]->slice_insns;
+        n_thread_insns += b[k]->work.n_thread_insns;
+    }
+    if (n_thread_insns)
+        atomic_fetch_add(&r->n_thread_insns, n_thread_insns);
+    if (n > 1) { /* the last one may be in the middle of something */
+        struct ws_blockrun *own = b[n - 1]->state;
+        b[n - 1]->state = b[0]->state;
+        b[0]->state = own;
+    }
+    return n;
+}
+
 void ws_launch_turn(struct ws_turn *turn)
 {
     uint64_t used = 0;
@@ -177,12 +212,19 @@ void ws_launch_turn(struct ws_turn *turn)
                 b->state = before->state;
                 before->state = NULL;
             }
-            int e = ws_run_stopped(b->run) ? -ECANCELED : ws_block_begin(b);
+            int e = ws_run_stopped(b->run) ? -ECANCELED : b->state ? 0 : ws_state_new(b);
             b->starved = e > 0;
             if (e < 0)
                 turn->outcome[i] = WS_STEP_STOPPED;
             if (e)
                 continue;
+            uint32_t several = run_several(turn, i, &used);
+            i += several ? several - 1 : 0;
+            b = turn->blocks[i];
+            if (several && turn->outcome[i] != WS_STEP_MORE)
+                continue;
+            if (!several)
+                (void)ws_block_begin(b);
         }
         uint64_t n, budget = b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS,
                     limit_ns = atomic_load_explicit(&b->run->limit_ns, memory_order_relaxed);

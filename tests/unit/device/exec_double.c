@@ -206,3 +206,14 @@ const char *ws_exec_isa(void)
 {
     return "double";
 }
+
+uint32_t ws_blockrun_run(struct ws_blockrun *b, struct ws_block_ask *asks, uint32_t n,
+                         uint64_t max_warp_insns, uint64_t max_all)
+{
+    uint32_t k = 0;
+    do {
+        ws_blockrun_start(b, asks[k].linear, asks[k].smid, asks[k].slot);
+        asks[k].step = ws_blockrun_step(b, max_warp_insns, asks[k].work);
+    } while (asks[k++].step == WS_STEP_DONE && k < n);
+    return k;
+}
