@@ -74,7 +74,6 @@ bool ws_exec_next_block(struct ws_blockrun *b)
         return false;
     ws_exec_flush_work(c);
     ws_exec_begin_asked(b);
-    c->work_before = c->work;
     c->work = b->ask->work;
     ws_exec_begin_step(b, (int64_t)b->ask_insns);
     return ws_exec_next(b);

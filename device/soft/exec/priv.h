@@ -120,7 +120,7 @@ struct ws_core_ctx {
         uint32_t apart[32], kind, n;
     } banks[16];
     uint32_t n_patterns; /* accesses of the block that are not to consecutive places */
-    struct ws_exec_work *work, *work_before; /* work_before: of the block that has ended */
+    struct ws_exec_work *work, *work_before; /* work_before: when compiled code was left */
     struct ws_warp *w;
     struct ws_blockrun *b;
     uint8_t *local; /* lane 0 of this warp */
@@ -210,8 +210,7 @@ void ws_exec_begin_asked(struct ws_blockrun *b);
  * it. */
 bool ws_exec_end_asked(struct ws_blockrun *b);
 /* The step is over. Begins the next block that ws_blockrun_run() was asked for, if that runs as
- * machine code like the one before; its work is ctx.work from now on, and that of the block before
- * is ctx.work_before. Return: false: there is none. */
+ * machine code like the one before; its work is ctx.work from now on. Return: false: there is none. */
 bool ws_exec_next_block(struct ws_blockrun *b);
 /* Adds what the interpreter counted to the work; compiled code adds its own. */
 void ws_exec_flush_work(struct ws_core_ctx *c);

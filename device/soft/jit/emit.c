@@ -730,24 +730,19 @@ static void add_tally(struct ws_jit_emit *e, llvm_value work, unsigned from, uns
     add_to(e, work, from * sizeof(uint64_t), L.BuildZExt(e->b, tally, t, ""), t);
 }
 
-/* Fills that are the same for a launch, for a block, and for a warp. */
-enum fills { FILLS_OF_LAUNCH, FILLS_OF_BLOCK, FILLS_OF_WARP };
-static enum fills kind_of(const struct ws_fill *f)
+/* Whether the warps of a block have their own. */
+static bool is_warps_own(const struct ws_fill *f)
 {
-    if (f->kind != WS_FILL_SREG)
-        return FILLS_OF_LAUNCH;
-    if (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID)
-        return FILLS_OF_WARP;
-    return ws_exec_is_blocks_own(f) ? FILLS_OF_BLOCK : FILLS_OF_LAUNCH;
+    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
 }
 
-static void fetch_fills(struct ws_jit_emit *e, enum fills kind)
+static void fetch_fills(struct ws_jit_emit *e, bool warps_own)
 {
     const struct ws_jit_plan *p = e->p;
     e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
     for (uint32_t r = 0; r < p->n_rows; r++) {
         const struct ws_fill *f = p->rows[r].fill;
-        if (f && f->kind != WS_FILL_CONST && kind_of(f) == kind)
+        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
             ws_jit_fetch(e, r);
     }
 }
@@ -793,32 +788,14 @@ static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v, llvm_block d
     llvm_value entry = ws_jit_call(e, (void (*)(void))ws_jit_next, args, 2);
     entry = L.BuildTrunc(e->b, entry, e->i32, "");
     ws_jit_put(e, entry, e->entry);
-    llvm_value no_more = ws_jit_int(e, e->i32, 0), most = ws_jit_int(e, e->i32, WS_JIT_OTHER_BLOCK);
-    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, no_more, "");
-    llvm_value other = L.BuildICmp(e->b, LLVM_UGE, entry, most, "");
-    L.BuildCondBr(e->b, L.BuildOr(e->b, back, other, ""), leave, dispatch);
+    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, ws_jit_int(e, e->i32, 0), "");
+    L.BuildCondBr(e->b, back, leave, dispatch);
 }
 
-/* The function is left, or another block comes next. */
-static void emit_leave(struct ws_jit_emit *e, llvm_block leave, llvm_block dispatch)
+static void emit_leave(struct ws_jit_emit *e, llvm_block leave)
 {
-    llvm_block other = ws_jit_block(e), end = ws_jit_block(e);
-    llvm_value entry, is_other, bit = ws_jit_int(e, e->i32, WS_JIT_OTHER_BLOCK);
     ws_jit_begin(e, leave);
-    entry = ws_jit_get(e, e->i32, e->entry);
-    is_other =
-        L.BuildICmp(e->b, LLVM_NE, L.BuildAnd(e->b, entry, bit, ""), ws_jit_int(e, e->i32, 0), "");
-    L.BuildCondBr(e->b, is_other, other, end);
-    ws_jit_begin(e, other);
     ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work_before)));
-    ws_jit_clear_counts(e);
-    entry = L.BuildXor(e->b, entry, bit, "");
-    ws_jit_put(e, entry, e->entry);
-    fetch_fills(e, FILLS_OF_BLOCK);
-    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, entry, ws_jit_int(e, e->i32, 0), ""), dispatch,
-                  end);
-    ws_jit_begin(e, end);
-    ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work)));
     L.BuildRet(e->b, ws_jit_get(e, e->i32, e->entry));
 }
 
@@ -855,8 +832,7 @@ static void emit_prologue(struct ws_jit_emit *e)
     ws_jit_put(e, L.GetParam(e->fn, 1), e->entry);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_clear_counts(e);
-    fetch_fills(e, FILLS_OF_LAUNCH);
-    fetch_fills(e, FILLS_OF_BLOCK);
+    fetch_fills(e, false);
 }
 
 /* Where a split of a warp is taken up. */
@@ -866,7 +842,7 @@ static void emit_dispatch(struct ws_jit_emit *e, llvm_block dispatch)
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
-    fetch_fills(e, FILLS_OF_WARP);
+    fetch_fills(e, true);
     emit_entries(e);
 }
 
@@ -905,7 +881,7 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
         emit_segments(e);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             emit_next(e, v, dispatch, leave);
-        emit_leave(e, leave, dispatch);
+        emit_leave(e, leave);
     }
     free(e->scalars);
     free(e->vectors);

@@ -156,9 +156,8 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e);
 /* ---- jit.c: called by compiled code ---- */
 const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *u);
 /* The core was left, in the whole version or not: what comes next. Return: the entry; 0: compiled
- * code is to return; with the sign bit: to return and be entered there; with OTHER_BLOCK: it is
- * another block's, and what was counted belongs to ctx.work_before. */
-#define WS_JIT_OTHER_BLOCK (UINT32_C(1) << 30)
+ * code is to return; with the sign bit: to return and be entered there. What it has counted until
+ * it returns belongs to ctx.work_before. */
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
 /* A call that all active lanes make. Return: whether they go on in the function now; else the core
  * is left. */

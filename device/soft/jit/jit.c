@@ -147,12 +147,12 @@ static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)
 {
     c->w->shaped = whole != 0;
-    bool other = !ws_exec_next(c->b);
-    if (other && !ws_exec_next_block(c->b))
-        return 0;
+    c->work_before = c->work;
+    if (!ws_exec_next(c->b)) {
+        uint32_t first = ws_exec_next_block(c->b) ? find_entry(c->b->jit, c) : 0;
+        return first ? first | COME_BACK : 0;
+    }
     uint32_t entry = find_entry(c->b->jit, c);
-    if (other)
-        return entry | WS_JIT_OTHER_BLOCK;
     return entry && ++c->n_entered % SOME == 0 ? entry | COME_BACK : entry;
 }
 
