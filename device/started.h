@@ -31,11 +31,12 @@ struct ws_start {
             uint32_t kernel, grid[3], block[3], shared_bytes;
         } launch; /* of the same module */
         struct {
-            uint64_t dst_va, src_va, bytes;
+            uint64_t dst_va, src_va, bytes, height, depth; /* as ws_op.copy */
+            struct ws_pitches dst, src;
         } copy;
         struct {
-            uint64_t va, bytes;
-            uint32_t value; /* of each byte */
+            uint64_t va, width_bytes, height, pitch_bytes; /* as ws_op.fill */
+            uint32_t value;                                /* of each byte */
         } fill;
     };
     uint32_t param_bytes;

@@ -137,11 +137,16 @@ void ws_launch_next(struct ws_command *j)
         j->op.copy.dst_va = w->copy.dst_va;
         j->op.copy.src_va = w->copy.src_va;
         j->op.copy.bytes = w->copy.bytes;
+        j->op.copy.height = w->copy.height;
+        j->op.copy.depth = w->copy.depth;
+        j->op.copy.dst = w->copy.dst;
+        j->op.copy.src = w->copy.src;
         break;
     case WS_OPK_FILL:
         j->op.fill.va = w->fill.va;
-        j->op.fill.width_bytes = j->op.fill.pitch_bytes = w->fill.bytes;
-        j->op.fill.height = 1;
+        j->op.fill.width_bytes = w->fill.width_bytes;
+        j->op.fill.height = w->fill.height;
+        j->op.fill.pitch_bytes = w->fill.pitch_bytes;
         j->op.fill.value = w->fill.value;
         j->op.fill.value_bytes = 1;
         break;

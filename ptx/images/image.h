@@ -29,8 +29,8 @@ WS_MUST_CHECK int ws_ptx_link(struct ws_ptx_module **ret, const struct ws_ptx_li
 /* A function that CUDA's device code may call without defining it: vprintf, malloc, __assertfail,
  * the device runtime's. */
 bool ws_ptx_is_system_func(const char *name);
-/* Of a function of the device runtime, by which kernels start kernels, as nvcc since 12.0 names it:
- * what follows the prefix of these names. NULL: @name is none. */
+/* Of a function of the device runtime, by which kernels start kernels: what follows the prefix of
+ * its name, as nvcc since 12.0 or before writes it. NULL: @name is none. */
 const char *ws_ptx_device_runtime(const char *name);
 
 /* ---- images (ptx/images/image.c) ----

@@ -398,19 +398,19 @@ static void renumber_all(struct linker *l)
 
 const char *ws_ptx_device_runtime(const char *name)
 {
-    static const char prefix[] = "__cudaCDP2";
-    return strncmp(name, prefix, sizeof(prefix) - 1) ? NULL : name + sizeof(prefix) - 1;
+    static const char *const prefixes[] = {"__cudaCDP2", "cuda"};
+    for (size_t k = 0; k < WS_ARRAY_SIZE(prefixes); k++) {
+        size_t n = strlen(prefixes[k]);
+        if (!strncmp(name, prefixes[k], n) && strcmp(name, "cudaGraphSetConditional"))
+            return name + n;
+    }
+    return NULL;
 }
 
 bool ws_ptx_is_system_func(const char *name)
 {
-    static const char *const names[] = {"vprintf",
-                                        "malloc",
-                                        "free",
-                                        "__assertfail",
-                                        "cudaGraphSetConditional",
-                                        "cudaGetParameterBuffer",
-                                        "cudaLaunchDevice"};
+    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail",
+                                        "cudaGraphSetConditional"};
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++)
         if (!strcmp(name, names[k]))
             return true;

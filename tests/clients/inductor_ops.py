@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: inductor_ops.py [SEED [SECONDS [OP…]]]. Of the operations that PyTorch's own tests go through (OpInfo; or of those named), in a random order and until
-the seconds are over: the largest of its first samples in float32, compiled by Inductor and run on the GPU, against the processor
-without compilation. A line "op NAME: …" for each: "right", "wrong", "machine code" (it calls one of PyTorch's own kernels or of
+"""usage: inductor_ops.py [SEED [SECONDS [OP…]]]. Of the operations that PyTorch's own tests go
+through (OpInfo), or of those named, in a random order and until the seconds are over: the largest
+of its first samples in float32, compiled by Inductor and run on the GPU, against the processor without compilation. A line "op NAME: …" for each: "right", "wrong", "machine code" (it calls one of PyTorch's own kernels or of
 NVIDIA's libraries, which a software GPU cannot run), "not comparable" (random, or for one kind of device), "nothing to do" (Inductor made no kernel, or the
 result is not on the GPU), or the error."""
 import itertools, random, signal, sys, time

@@ -110,8 +110,77 @@ static int is_in_order()
     return got[0] == 75 ? 0 : work_fail(WORK, "order: %d, not 75", got[0]);
 }
 
+// ---- copies and fills of two and three dimensions ----
+enum { PITCH = 40, ROWS = 12, SLICES = 5, BOX = PITCH * ROWS * SLICES };
+/* errors: of a copy and of a fill whose rows are wider than their pitch */
+__global__ void boxes(unsigned char *to, unsigned char *from, int *errors)
+{
+    cudaMemcpy2DAsync(to + 3, PITCH, from + 7, 2 * PITCH, 11, 9, cudaMemcpyDeviceToDevice, 0);
+    cudaMemset2DAsync(to + 20, PITCH, 0x61, 5, 7, 0);
+    cudaPitchedPtr in = {to + PITCH * ROWS, PITCH, PITCH, ROWS}, whole = {to + 33, PITCH, 2, 4};
+    cudaMemset3DAsync(in, 0x72, cudaExtent{13, 6, 2}, 0);   // not all rows of a slice
+    cudaMemset3DAsync(whole, 0x83, cudaExtent{2, 4, 3}, 0); // all of them
+    cudaMemcpy3DParms p = {};
+    p.srcPtr = cudaPitchedPtr{from, PITCH, PITCH, ROWS};
+    p.srcPos = cudaPos{2, 1, 1};
+    p.dstPtr = cudaPitchedPtr{to, PITCH, PITCH, ROWS};
+    p.dstPos = cudaPos{4, 3, 2};
+    p.extent = cudaExtent{17, 8, 3};
+    p.kind = cudaMemcpyDeviceToDevice;
+    cudaMemcpy3DAsync(&p, 0);
+    cudaMemcpy2DAsync(to, 8, from, 40, 9, 2, cudaMemcpyDeviceToDevice, 0);
+    errors[0] = cudaGetLastError();
+    cudaMemset2DAsync(to, 8, 0, 9, 2, 0);
+    errors[1] = cudaGetLastError();
+    cudaRuntimeGetVersion(errors + 2);
+}
+
+static int fills_boxes()
+{
+    std::vector<unsigned char> from(2 * BOX), want(BOX), got(BOX);
+    unsigned char *a, *b;
+    int *errors, e[3];
+    for (size_t i = 0; i < from.size(); i++)
+        from[i] = (unsigned char)(i * 7 + i / 251);
+    for (int y = 0; y < 9; y++)
+        for (int x = 0; x < 11; x++)
+            want[3 + y * PITCH + x] = from[7 + y * 2 * PITCH + x];
+    for (int y = 0; y < 7; y++)
+        std::fill_n(&want[20 + y * PITCH], 5, 0x61);
+    for (int z = 0; z < 2; z++)
+        for (int y = 0; y < 6; y++)
+            std::fill_n(&want[PITCH * ROWS * (1 + z) + y * PITCH], 13, 0x72);
+    for (int y = 0; y < 12; y++)
+        std::fill_n(&want[33 + y * PITCH], 2, 0x83);
+    for (int z = 0; z < 3; z++)
+        for (int y = 0; y < 8; y++)
+            for (int x = 0; x < 17; x++)
+                want[4 + x + PITCH * (3 + y + ROWS * (2 + z))] =
+                    from[2 + x + PITCH * (1 + y + ROWS * (1 + z))];
+    CHECK(cudaMalloc(&a, BOX));
+    CHECK(cudaMalloc(&b, 2 * BOX));
+    CHECK(cudaMalloc(&errors, sizeof(e)));
+    CHECK(cudaMemset(a, 0, BOX));
+    CHECK(cudaMemcpy(b, from.data(), 2 * BOX, cudaMemcpyHostToDevice));
+    boxes<<<1, 1>>>(a, b, errors);
+    CHECK(cudaMemcpy(got.data(), a, BOX, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(e, errors, sizeof(e), cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(a));
+    CHECK(cudaFree(b));
+    CHECK(cudaFree(errors));
+    for (int i = 0; i < BOX; i++)
+        if (got[i] != want[i])
+            return work_fail(WORK, "boxes: byte %d is %d, not %d", i, got[i], want[i]);
+    if (e[0] != cudaErrorInvalidValue || e[1] != cudaErrorInvalidValue || e[2] < 12000)
+        return work_fail(WORK, "boxes: errors %d and %d, version %d", e[0], e[1], e[2]);
+    return 0;
+}
+
 // ---- many, and too many ----
-__global__ void count(int *n) { atomicAdd(n, 1); }
+__global__ void count(int *n)
+{
+    atomicAdd(n, 1);
+}
 __global__ void each_starts(int *n)
 {
     count<<<1, 1>>>(n);
@@ -161,12 +230,13 @@ static int counts()
     CHECK(cudaMemcpy(got, n, sizeof(got), cudaMemcpyDeviceToHost));
     if (got[1] < 2048 || got[1] == 1000000 || got[0] != got[1] ||
         got[2] != cudaErrorLaunchPendingCountExceeded || got[3] != cudaSuccess)
-        return work_fail(WORK, "many: %d started, %d ran, error %d, then %d", got[1], got[0], got[2],
-                         got[3]);
+        return work_fail(WORK, "many: %d started, %d ran, error %d, then %d", got[1], got[0],
+                         got[2], got[3]);
     CHECK(cudaMemset(n, 0, sizeof(got)));
     start_wrong<<<1, 1>>>(n, n + 1);
     CHECK(cudaMemcpy(got, n, sizeof(got), cudaMemcpyDeviceToHost));
-    if (got[0] || got[2] != cudaErrorInvalidConfiguration || got[3] != cudaErrorInvalidConfiguration)
+    if (got[0] || got[2] != cudaErrorInvalidConfiguration ||
+        got[3] != cudaErrorInvalidConfiguration)
         return work_fail(WORK, "wrong shapes: %d ran, errors %d and %d", got[0], got[2], got[3]);
     CHECK(cudaMemset(n, 0, sizeof(got)));
     dig<<<1, 1>>>(n);
@@ -177,7 +247,10 @@ static int counts()
     return 0;
 }
 
-__global__ void not_supported(int *x) { cudaDeviceGetAttribute(x, cudaDevAttrWarpSize, 0); }
+__global__ void not_supported(int *x)
+{
+    cudaDeviceGetAttribute(x, cudaDevAttrWarpSize, 0);
+}
 
 int main(int argc, char **)
 {
@@ -189,6 +262,7 @@ int main(int argc, char **)
     }
     int r = sorts();
     r = r ? r : is_in_order();
+    r = r ? r : fills_boxes();
     r = r ? r : counts();
     CHECK(cudaDeviceSynchronize());
     return r ? r : work_pass(WORK);

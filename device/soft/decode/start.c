@@ -12,18 +12,25 @@
 static const struct {
     const char *name;
     uint8_t what;
-    const char *args; /* p: 8 bytes, w: 4 bytes, d: a dim3 */
+    const char *args; /* p: 8 bytes, w: 4 bytes; structures: see words() */
 } calls[] = {
     {"GetParameterBufferV2", WS_START_BUFFER, "pddw"},
     {"LaunchDeviceV2", WS_START_LAUNCH, "pp"},
+    {"GetParameterBuffer", WS_START_BUFFER_OF, "pp"},
+    {"LaunchDevice", WS_START_LAUNCH_OF, "ppddwp"},
     {"MemcpyAsync", WS_START_COPY, "pppwp"},
     {"MemsetAsync", WS_START_FILL, "pwpp"},
+    {"Memcpy2DAsync", WS_START_COPY_2D, "ppppppwp"},
+    {"Memset2DAsync", WS_START_FILL_2D, "ppwppp"},
+    {"Memcpy3DAsync", WS_START_COPY_3D, "pp"},
+    {"Memset3DAsync", WS_START_FILL_3D, "qwep"},
     {"GetLastError", WS_START_ERROR, ""},
     {"PeekAtLastError", WS_START_PEEK, ""},
     {"StreamCreateWithFlags", WS_START_HANDLE, "pw"},
     {"EventCreateWithFlags", WS_START_HANDLE, "pw"},
     {"GetDevice", WS_START_DEVICE, "p"},
     {"GetDeviceCount", WS_START_COUNT, "p"},
+    {"RuntimeGetVersion", WS_START_VERSION, "p"},
     {"Malloc", WS_START_TAKE, "pp"},
     {"Free", WS_START_GIVE, "p"},
     {"StreamDestroy", WS_START_NOTHING, "p"},
@@ -39,17 +46,30 @@ static bool is_named(const char *name, const char *known)
     return !strncmp(name, known, n) && (!name[n] || !strcmp(name + n, PER_THREAD));
 }
 
+/* Of a structure, 0: it is none: dim3, cudaExtent, cudaPitchedPtr. */
+static unsigned words(char type)
+{
+    switch (type) {
+    case 'd':
+        return 3;
+    case 'e':
+        return 6;
+    case 'q':
+        return 8;
+    default:
+        return 0;
+    }
+}
+
 static void arguments(struct ws_dec *d, const struct ws_ptx_call *c, const char *args,
                       struct ws_startop *o)
 {
     unsigned n = 0;
     for (unsigned k = 0; args[k]; k++) {
-        if (args[k] != 'd') {
+        if (!words(args[k]))
             o->arg[n++] = ws_dec_arg(d, &c->args[k], args[k] == 'p' ? 8 : 4);
-            continue;
-        }
-        for (unsigned dim = 0; dim < 3; dim++)
-            o->arg[n++] = ws_dec_arg_word(d, &c->args[k], dim);
+        for (unsigned w = 0; w < words(args[k]); w++)
+            o->arg[n++] = ws_dec_arg_word(d, &c->args[k], w);
     }
 }
 
@@ -66,7 +86,7 @@ bool ws_dec_start(struct ws_dec *d, const struct ws_ptx_call *c, const char *nam
         d->oom = true;
         return true;
     }
-    uint32_t width = calls[k].what == WS_START_BUFFER ? 8 : 4;
+    uint32_t width = ws_exec_start_gives_address((enum ws_start_what)calls[k].what) ? 8 : 4;
     o->what = calls[k].what;
     o->d = ws_dec_temp(d, width);
     arguments(d, c, calls[k].args, o);
