@@ -818,6 +818,7 @@ int ws_machine_run(struct ws_machine_result *ret, const struct ws_policy_system 
     free(m.engine_free);
     free(m.power_w);
     free(m.releases);
+    free(m.shares);
     ws_policy_decisions_deinit(&m.decisions);
     return r;
 }
