@@ -512,6 +512,8 @@ static int preempt(struct machine *m, const struct ws_policy_decision *d)
     m->power_changed = true;
     m->res->n_preempted++;
     tell(m, WS_MACHINE_PREEMPT, j, j->gpu, s - m->first[j->gpu], &m->runs[s], d->why);
+    if (st->until <= m->now) /* what is started by the next decision finds the slot free */
+        next_stage(m, j->gpu, s);
     return 0;
 }
 
@@ -597,7 +599,8 @@ static int ask(struct machine *m, const struct ws_policy_event *event)
         struct ws_policy_decision *d = &m->decisions.v[i];
         size_t before = m->n_jobs;
         int job = d->job;
-        if (d->at > m->now && (d->kind == WS_DECIDE_START || d->kind == WS_DECIDE_FUSE)) {
+        if (d->at > m->now && (d->kind == WS_DECIDE_START || d->kind == WS_DECIDE_RESUME ||
+                               d->kind == WS_DECIDE_FUSE)) {
             m->timer =
                 ws_lesser(m->timer, d->at); /* asked again then; nothing is held until then */
             continue;
