@@ -43,6 +43,16 @@ static inline void ws_sm_set_join(struct ws_sm_set *a, const struct ws_sm_set *b
     }
 }
 
+/* Takes all of @b out of @a. */
+static inline void ws_sm_set_leave(struct ws_sm_set *a, const struct ws_sm_set *b)
+{
+    a->n = 0;
+    for (unsigned i = 0; i < WS_SM_MAX / 64; i++) {
+        a->bits[i] &= ~b->bits[i];
+        a->n += (uint32_t)__builtin_popcountll(a->bits[i]);
+    }
+}
+
 static inline unsigned ws_sm_set_count(const struct ws_sm_set *s)
 {
     return s->n;

@@ -38,6 +38,7 @@ struct ws_policy_gpu_type {
     double idle_w_per_sm;
     double switch_ms; /* between two contexts (theta of GCAPS) */
     double update_ms; /* taking work off or putting it on (epsilon of GCAPS) */
+    bool preempts;    /* a job that runs can be taken off between blocks, and put back later */
     double turn_on;   /* energy of switching it on, in clusters (Delta of EDL); 0: none */
     /* For policies that predict from what kernels execute; NULL, 0: not known. */
     const struct ws_mwp_gpu *mwp;       /* models/mwp_cwp.h */
@@ -86,8 +87,7 @@ struct ws_policy_task {
     double in_bytes, out_bytes;        /* copied */
 };
 
-/* Kernels that may become one launch: a template exists for any mix of these tasks' kernels up to
- * the limits. */
+/* Kernels that may become one launch: there is a template for any mix up to the limits. */
 struct ws_policy_template {
     const int *tasks; /* indices into system.tasks */
     const int *n_max; /* instances of each */
@@ -127,10 +127,10 @@ struct ws_policy_job {
     enum ws_job_state state;
     double release, deadline; /* absolute; deadline INFINITY: none */
     int gpu;                  /* where it runs or ran; -1: nowhere yet */
-    double done; /* share of its kernel work that is done, or not asked for now, 0…1 */
-    const struct ws_dvfs_task *dvfs; /* of this job; NULL: the task's cost[].dvfs */
-    /* [system.n_gpus]; NULL: its data is nowhere yet, all GPUs are the same to it */
-    const struct ws_policy_move *moves;
+    double done;  /* share of its kernel work that is done, or not asked for now, 0…1 */
+    double after; /* what is to be done after it by the deadline takes so long; 0: not known */
+    const struct ws_dvfs_task *dvfs;    /* of this job; NULL: the task's cost[].dvfs */
+    const struct ws_policy_move *moves; /* [system.n_gpus]; NULL: it has no data anywhere yet */
 };
 
 /* A job on a GPU. A slot and its SMs are held until `end`. */

@@ -5,8 +5,8 @@
  * The sets are small and drawn at random: one to six tasks on one to three GPUs of one or two types
  * with one to eight SMs and one to three slots. In half of them all times are whole numbers, so
  * that releases, ends and deadlines often fall together. Some tasks have jitter, some have no
- * deadline. In half of the runs kernels end early, in half releases are sporadic, and in half the
- * policy may choose clocks. */
+ * deadline. In half of the runs kernels end early, in half releases are sporadic, in half the
+ * policy may choose clocks, and in half jobs can be taken off their GPUs. */
 #include "config.h"
 
 #include <errno.h>
@@ -117,6 +117,12 @@ static void draw_set(struct ws_random *r, struct small_set *s)
                                          .late = 0.7 * (double)ws_random_integer(r, 0, 1),
                                          .seed = ws_random_next(r)};
     s->clocked = ws_random_integer(r, 0, 1);
+    bool preempts = ws_random_integer(r, 0, 1);
+    double update_ms = 0.25 * (double)ws_random_integer(r, 0, 2);
+    for (int k = 0; k < TYPES; k++) {
+        s->types[k].preempts = preempts;
+        s->types[k].switch_ms = s->types[k].update_ms = update_ms;
+    }
 }
 
 static int run(struct safe_tally *t, const struct small_set *s, int which)

@@ -95,6 +95,7 @@ static void read_type(struct ws_gpus *g, const struct ws_json_at *at)
         .idle_w_per_sm = ws_json_number(at, "idle_w_per_sm", 0, MAX_W, NAN),
         .switch_ms = ws_json_number(at, "switch_ms", 0, MAX_MS, 0),
         .update_ms = ws_json_number(at, "update_ms", 0, MAX_MS, 0),
+        .preempts = ws_json_bool(at, "preempts", false, false),
     };
     if (!name)
         return;

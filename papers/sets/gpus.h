@@ -4,7 +4,8 @@
  * As text they are types of models/measured.def in the order of their ids, with a limit on the
  * SMs given out: "rtx3070@24,t400". As a file they are one JSON object:
  *   "gpus": [{"type": NAME, "sm_limit": N, "slots": 2, "copy_engines": 0}, …]
- *   "types": [{"name", "n_sm", "static_w", "idle_w_per_sm", "switch_ms", "update_ms"}, …]
+ *   "types": [{"name", "n_sm", "static_w", "idle_w_per_sm", "switch_ms", "update_ms",
+ *              "preempts"}, …]
  *     (more types, or others of the same names)
  *   "kernels": [{"gpu", "name", "wcet_ms": [by SM count], "power_w": […], "h2d_ms", "d2h_ms",
  *     "dyn_w_per_sm"}, …]

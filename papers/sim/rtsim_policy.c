@@ -36,6 +36,13 @@ int ws_rtsim_policy_make(struct ws_rtsim *rt)
     return r > 0 ? -EINVAL : r;
 }
 
+/* What it takes to put a job on the GPU. */
+static double update_ms(const struct ws_rtsim *rt)
+{
+    return rt->config.policy == WS_RTSIM_GCAPS ? (double)rt->set->epsilon / (double)rt->set->per_ms
+                                               : 0;
+}
+
 /* A kernel's time is known on the SMs of its task, and on all where it has none of its own. A task
  * that never asks for the GPU has no cost. */
 static void describe_cost(struct ws_rtsim *rt, int i)
@@ -51,7 +58,8 @@ static void describe_cost(struct ws_rtsim *rt, int i)
         own = rt->set->n_sms;
     for (int m = 1; m <= rt->set->n_sms; m++)
         wcet[m - 1] = m < own ? INFINITY : kernels;
-    rt->costs[i] = (struct ws_policy_cost){.n_sm = kernels > 0 ? rt->set->n_sms : 0, .wcet = wcet};
+    rt->costs[i] = (struct ws_policy_cost){
+        .n_sm = kernels > 0 ? rt->set->n_sms : 0, .wcet = wcet, .h2d = update_ms(rt)};
 }
 
 void ws_rtsim_policy_describe(struct ws_rtsim *rt)
@@ -61,7 +69,8 @@ void ws_rtsim_policy_describe(struct ws_rtsim *rt)
     rt->type = (struct ws_policy_gpu_type){.name = "gpu",
                                            .n_sm = s->n_sms,
                                            .switch_ms = (double)s->theta / per_ms,
-                                           .update_ms = (double)s->epsilon / per_ms};
+                                           .update_ms = (double)s->epsilon / per_ms,
+                                           .preempts = rt->config.policy == WS_RTSIM_GCAPS};
     rt->policy_gpu = (struct ws_policy_gpu){
         .sm_limit = s->n_sms, .n_slots = s->n_tasks, .n_copy_engines = 1, .server = -1};
     int lowest = 0;
@@ -151,6 +160,22 @@ static double kernel_left_ms(const struct ws_rtsim *rt, int task)
     return 0;
 }
 
+/* What @task is still to do on its core and on the GPU once the kernel at which it is has ended, in
+ * ms. Calls that change the run list take an update each. */
+static double after_kernel_ms(const struct ws_rtsim *rt, int task)
+{
+    const struct ws_rtsim_actor *a = &rt->actors[task];
+    const int segment = a->steps[a->step].segment;
+    int64_t sum = 0;
+    for (int k = a->n_steps - 1; k > a->step; k--) {
+        const struct ws_rtsim_step *s = &a->steps[k];
+        if (s->kind == STEP_GPU && s->segment == segment)
+            break;
+        sum += s->kind == STEP_BEGIN || s->kind == STEP_END ? rt->set->epsilon : s->length;
+    }
+    return (double)sum / (double)rt->set->per_ms;
+}
+
 /* Brings what the policy sees of requests and slots up to date. Of a job's kernels, those of its
  * other segments are not asked for now, so that they count as done. */
 static void look(struct ws_rtsim *rt, double now)
@@ -160,6 +185,7 @@ static void look(struct ws_rtsim *rt, double now)
         struct ws_policy_job *job = &rt->jobs[j];
         double all = kernels_ms(rt, job->task), left = kernel_left_ms(rt, job->task);
         job->done = left > 0 ? 1 - left / all : 1;
+        job->after = after_kernel_ms(rt, job->task);
         if (job->state != WS_JOB_RUNNING || job->part != WS_PART_KERNEL)
             continue;
         rt->slots[n++] = (struct ws_policy_run){.job = j,

@@ -335,7 +335,8 @@ static const struct ws_option options[] = {
      .more =
          "A name with a dot or slash is a file. It has \"gpus\": [{\"type\", \"sm_limit\", "
          "\"slots\" (jobs side by side, 2), \"copy_engines\" (0: copies never wait)}]; \"types\": "
-         "[{\"name\", \"n_sm\", \"static_w\", \"idle_w_per_sm\", \"switch_ms\", \"update_ms\"}]; "
+         "[{\"name\", \"n_sm\", \"static_w\", \"idle_w_per_sm\", \"switch_ms\", \"update_ms\", "
+         "\"preempts\" (false)}]; "
          "\"kernels\": [{\"gpu\", \"name\", \"wcet_ms\": [time on 1 SM, on 2, ...], \"power_w\": "
          "[of "
          "the whole GPU], \"h2d_ms\", \"d2h_ms\", \"dyn_w_per_sm\"}].",

@@ -18,9 +18,6 @@
 #include "policy/move.h"
 #include "policy/lookahead/rollout.h"
 
-/* By which an end may come after the deadline, and two counts of misses may differ: rounding in
- * sums. */
-#define SLIP 1e-9
 /* What a job pays of an awake GPU, by the rule WS_ROLLOUT_SHARE. */
 #define SHARE 0.5
 
@@ -96,8 +93,10 @@ static int find_twin(const struct ws_policy_system *s, int gpu)
 int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
 {
     const struct ws_dvfs_interval *interval = r->interval;
+    const bool preempts = r->preempts;
     ws_rollout_deinit(r);
     r->interval = interval;
+    r->preempts = preempts;
     size_t n = (size_t)WS_MAX(s->n_tasks, 1), k = (size_t)WS_MAX(s->n_gpus, 1),
            t = (size_t)WS_MAX(s->n_types, 1);
     r->sys = s;
@@ -117,8 +116,12 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
         return ws_raise(-ENOMEM);
     for (int i = 0; i < s->n_types; i++)
         r->awake_w[i] = s->types[i].n_sm * s->types[i].idle_w_per_sm;
-    for (int i = 0; i < s->n_gpus; i++)
+    r->put_back_ms = INFINITY;
+    for (int i = 0; i < s->n_gpus; i++) {
+        const struct ws_policy_gpu_type *type = &s->types[s->gpus[i].type];
+        r->put_back_ms = ws_lesser(r->put_back_ms, type->switch_ms + type->update_ms);
         r->twin[i] = find_twin(s, i);
+    }
     int n_timed = 0;
     for (int i = 0; i < s->n_tasks; i++) {
         prepare_task(r, i);
@@ -136,6 +139,7 @@ static void deinit_state(struct ws_rollout_state *s)
 {
     free(s->gpus);
     free(s->runs);
+    free(s->kernels);
     free(s->ready);
 }
 
@@ -157,14 +161,19 @@ void ws_rollout_deinit(struct ws_rollout *r)
 
 /* ---- the snapshot ---- */
 
-static int reserve(struct ws_rollout_state *s, size_t n_runs, size_t n_ready)
+/* With room for jobs that are taken off. */
+static int reserve(const struct ws_rollout *r, struct ws_rollout_state *s, size_t n_runs,
+                   size_t n_ready)
 {
-    void *runs = s->runs, *ready = s->ready;
+    void *runs = s->runs, *ready = s->ready, *kernels = s->kernels;
     int e = ws_grow(&runs, &s->cap_runs, n_runs + 1, sizeof(*s->runs));
     s->runs = runs;
     if (!e)
-        e = ws_grow(&ready, &s->cap_ready, n_ready + 1, sizeof(*s->ready));
+        e = ws_grow(&ready, &s->cap_ready, n_ready + n_runs + 1, sizeof(*s->ready));
     s->ready = ready;
+    if (!e && r->preempts)
+        e = ws_grow(&kernels, &s->cap_kernels, n_runs + 1, sizeof(*s->kernels));
+    s->kernels = kernels;
     return e ? ws_raise(-ENOMEM) : 0;
 }
 
@@ -173,6 +182,38 @@ static int reserve(struct ws_rollout_state *s, size_t n_runs, size_t n_ready)
 static double margin_within(const struct ws_rollout *r, int task, double ms)
 {
     return r->shortest[task] * r->margin[task] <= ms ? r->margin[task] : 1;
+}
+
+/* Whether the work that @j has left could end by its deadline on an empty GPU. */
+static bool is_hopeful(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                       const struct ws_rollout_job *j)
+{
+    double back = j->preempted ? r->put_back_ms : 0;
+    return s->now + back + r->shortest[j->task] * j->left <= j->deadline + WS_ROLLOUT_SLIP;
+}
+
+/* A job of the snapshot, as one that is ready now. Its kernel must end in time for what its program
+ * does after it. What cannot be in time any more has no deadline where jobs can be taken off: it
+ * keeps nothing from others there. */
+static struct ws_rollout_job job_of(const struct ws_rollout *r,
+                                    const struct ws_policy_snapshot *snap, int i)
+{
+    const struct ws_policy_job *j = &snap->jobs[i];
+    double due = j->deadline - j->after, deadline = due > snap->now ? due : INFINITY;
+    struct ws_rollout_job job = {.moves = j->moves,
+                                 .deadline = deadline,
+                                 .order = deadline,
+                                 .left = 1 - j->done,
+                                 .weight = 1,
+                                 .importance = ws_rollout_importance(r, j->task),
+                                 .hold = -INFINITY,
+                                 .margin = margin_within(r, j->task, deadline - snap->now),
+                                 .task = j->task,
+                                 .job = i,
+                                 .preempted = j->state == WS_JOB_PREEMPTED};
+    if (r->preempts && j->state != WS_JOB_RUNNING && !is_hopeful(r, &r->state, &job))
+        job.deadline = job.order = INFINITY;
+    return job;
 }
 
 static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int k)
@@ -195,6 +236,13 @@ static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap
         g->n_running++;
         g->n_sm -= run->n_sm;
         g->awake_until = ws_greater(g->awake_until, end);
+        if (r->preempts) {
+            struct ws_rollout_job job = job_of(r, snap, run->job);
+            if (end > job.deadline + WS_ROLLOUT_SLIP)
+                job.deadline = job.order = INFINITY;
+            s->kernels[s->n_runs] =
+                (struct ws_rollout_kernel){job, run->gpu_start, run->gpu_end + more};
+        }
         s->runs[s->n_runs++] = (struct ws_rollout_run){end, k, run->n_sm};
     }
 }
@@ -209,23 +257,8 @@ static int by_deadline(const void *a, const void *b)
 static void load_job(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int i)
 {
     const struct ws_policy_job *j = &snap->jobs[i];
-    struct ws_rollout_state *s = &r->state;
-    if (j->state == WS_JOB_RUNNING || isinf(r->shortest[j->task]))
-        return;
-    bool preempted = j->state == WS_JOB_PREEMPTED;
-    double deadline = j->deadline > snap->now ? j->deadline : INFINITY;
-    s->ready[s->n_ready++] =
-        (struct ws_rollout_job){.moves = j->moves,
-                                .deadline = deadline,
-                                .order = deadline,
-                                .left = 1 - j->done,
-                                .weight = 1,
-                                .importance = ws_rollout_importance(r, j->task),
-                                .hold = -INFINITY,
-                                .margin = margin_within(r, j->task, deadline - snap->now),
-                                .task = j->task,
-                                .job = i,
-                                .preempted = preempted};
+    if (j->state != WS_JOB_RUNNING && !isinf(r->shortest[j->task]))
+        r->state.ready[r->state.n_ready++] = job_of(r, snap, i);
 }
 
 int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
@@ -234,7 +267,7 @@ int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
     size_t n_slots = 0;
     for (int k = 0; k < snap->system->n_gpus; k++)
         n_slots += (size_t)snap->gpus[k].n_slots;
-    int e = reserve(s, n_slots, (size_t)snap->n_jobs);
+    int e = reserve(r, s, n_slots, (size_t)snap->n_jobs);
     if (e)
         return e;
     s->now = snap->now;
@@ -321,61 +354,31 @@ bool ws_rollout_clocks(const struct ws_rollout *r, const struct ws_rollout_state
     return !ws_policy_clocks_same(&there, ret);
 }
 
-/* A job on one GPU: all that does not depend on the number of SMs. */
-struct site {
-    const struct ws_rollout_count *counts;
-    double from;
-    int n_sm;
-    double out, awake_until, awake_w, move_mj;
-    struct ws_policy_clocks clocks;
-    double stretch, extra_w_per_sm; /* at these clocks */
-};
-
-static struct site site_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
-                           const struct ws_rollout_job *j, int gpu,
-                           const struct ws_policy_clocks *clocks)
-{
-    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
-    const struct ws_policy_gpu_type *t = &r->sys->types[r->sys->gpus[gpu].type];
-    double in = j->preempted ? t->switch_ms + t->update_ms : it->in;
-    bool scaled = r->interval;
-    return (struct site){
-        .counts = it->counts,
-        .clocks = *clocks,
-        .stretch = j->margin * (scaled ? ws_policy_clocks_stretch(it->cost, clocks) : 1),
-        .extra_w_per_sm = scaled ? ws_policy_clocks_extra_w(it->cost, t->n_sm, clocks) : 0,
-        .from = s->now + in + (j->moves ? j->moves[gpu].ms : 0),
-        .out = it->out,
-        .n_sm = r->sys->gpus[gpu].sm_limit,
-        .awake_until = ws_greater(s->gpus[gpu].awake_until, s->now),
-        .awake_w = r->awake_w[r->sys->gpus[gpu].type],
-        .move_mj = j->moves ? j->moves[gpu].mj : 0};
-}
-
-static double end_at(const struct site *x, const struct ws_rollout_job *j, int count)
+static double end_at(const struct ws_rollout_site *x, const struct ws_rollout_job *j, int count)
 {
     return x->from + x->counts[count].kernel * x->stretch * j->left + x->out;
 }
 
 /* Energy above that of idle SMs. */
-static double dyn_at(const struct site *x, const struct ws_rollout_job *j, int count)
+static double dyn_at(const struct ws_rollout_site *x, const struct ws_rollout_job *j, int count)
 {
     const struct ws_rollout_count *c = &x->counts[count];
     return (c->dyn + c->kernel * c->n_sm * x->extra_w_per_sm) * x->stretch * j->left;
 }
 
-static double energy_at(const struct site *x, const struct ws_rollout_job *j, int count, double end)
+static double energy_at(const struct ws_rollout_site *x, const struct ws_rollout_job *j, int count,
+                        double end)
 {
     return dyn_at(x, j, count) + ws_greater(0, end - x->awake_until) * x->awake_w + x->move_mj;
 }
 
 static bool in_time(const struct ws_rollout_job *j, double end)
 {
-    return end <= j->deadline + SLIP && !isinf(end);
+    return end <= j->deadline + WS_ROLLOUT_SLIP && !isinf(end);
 }
 
-static struct ws_rollout_place place_at(const struct site *x, const struct ws_rollout_job *j,
-                                        int gpu, int count)
+static struct ws_rollout_place place_at(const struct ws_rollout_site *x,
+                                        const struct ws_rollout_job *j, int gpu, int count)
 {
     double end = end_at(x, j, count);
     return (struct ws_rollout_place){.gpu = gpu,
@@ -392,7 +395,7 @@ bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
                       const struct ws_policy_clocks *clocks, int count,
                       struct ws_rollout_place *ret)
 {
-    struct site x = site_of(r, s, j, gpu, clocks);
+    struct ws_rollout_site x = ws_rollout_site(r, s, j, gpu, clocks);
     r->n_evaluated++;
     if (!in_time(j, end_at(&x, j, count)))
         return false;
@@ -407,7 +410,7 @@ struct tariff {
     double dyn, per_ms, per_sm_ms, from, flat;
 };
 
-static struct tariff tariff_of(const struct ws_rollout_state *s, const struct site *x)
+static struct tariff tariff_of(const struct ws_rollout_state *s, const struct ws_rollout_site *x)
 {
     switch (s->base.rule) {
     case WS_ROLLOUT_AREA:
@@ -431,9 +434,9 @@ static void try_site(struct ws_rollout *r, const struct ws_rollout_state *s,
                      const struct ws_rollout_job *j, int gpu, const struct ws_policy_clocks *clocks,
                      int most, double *least, struct ws_rollout_place *ret)
 {
-    const struct site x = site_of(r, s, j, gpu, clocks);
+    const struct ws_rollout_site x = ws_rollout_site(r, s, j, gpu, clocks);
     const struct tariff t = tariff_of(s, &x);
-    const double latest = j->deadline + SLIP, stretch = x.stretch * j->left;
+    const double latest = j->deadline + WS_ROLLOUT_SLIP, stretch = x.stretch * j->left;
     const bool here = j->moves && j->moves[gpu].here;
     int best = -1, i = most;
     for (; i >= 0; i--) {
@@ -475,14 +478,6 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
 
 /* ---- going on ---- */
 
-static void insert(struct ws_rollout_state *s, const struct ws_rollout_job *job)
-{
-    int i = s->n_ready++;
-    for (; i > 0 && s->ready[i - 1].order > job->order; i--)
-        s->ready[i] = s->ready[i - 1];
-    s->ready[i] = *job;
-}
-
 static double order_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j)
 {
@@ -499,7 +494,7 @@ static void put_in_order(struct ws_rollout *r, struct ws_rollout_state *s)
     for (int i = 0; i < n; i++) {
         struct ws_rollout_job j = s->ready[i];
         j.order = order_of(r, s, &j);
-        insert(s, &j);
+        ws_rollout_insert(s, &j);
         r->n_evaluated++;
     }
 }
@@ -511,12 +506,17 @@ static void withdraw(struct ws_rollout_state *s, int i)
 }
 
 /* Starts ready job @i at @p, or holds it. */
-static void enter(struct ws_rollout_state *s, int i, const struct ws_rollout_place *p)
+static void enter(struct ws_rollout *r, struct ws_rollout_state *s, int i,
+                  const struct ws_rollout_place *p)
 {
     if (p->gpu < 0) {
         s->ready[i].hold = p->hold;
         return;
     }
+    if (p->off) /* of a later deadline, so that it stands behind @i */
+        ws_rollout_take_off(r, s, p->off - 1);
+    if (r->preempts)
+        s->kernels[s->n_runs] = (struct ws_rollout_kernel){s->ready[i], p->gpu_start, p->gpu_end};
     struct ws_rollout_gpu *g = &s->gpus[p->gpu];
     g->n_slots--;
     g->n_running++;
@@ -530,7 +530,7 @@ static void enter(struct ws_rollout_state *s, int i, const struct ws_rollout_pla
 
 void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_place *p)
 {
-    enter(&r->state, i, p);
+    enter(r, &r->state, i, p);
 }
 
 static void copy_state(struct ws_rollout *r)
@@ -543,6 +543,8 @@ static void copy_state(struct ws_rollout *r)
     to->n_ready = from->n_ready;
     memcpy(to->gpus, from->gpus, (size_t)r->sys->n_gpus * sizeof(*to->gpus));
     memcpy(to->runs, from->runs, (size_t)from->n_runs * sizeof(*to->runs));
+    if (r->preempts)
+        memcpy(to->kernels, from->kernels, (size_t)from->n_runs * sizeof(*to->kernels));
     memcpy(to->ready, from->ready, (size_t)from->n_ready * sizeof(*to->ready));
     r->n_evaluated += (uint64_t)from->n_ready;
 }
@@ -556,6 +558,24 @@ static bool is_eligible(const struct ws_rollout *r, const struct ws_rollout_stat
     return !held && !given_up;
 }
 
+/* No place was found for ready job *@i: makes room for it, if a job that runs has more time. */
+static void take_one_off(struct ws_rollout *r, struct ws_rollout_state *s, int *i,
+                         struct ws_rollout_place *ret)
+{
+    int run = r->preempts ? ws_rollout_victim(r, s, &s->ready[*i], -1, true) : -1;
+    if (run < 0)
+        return;
+    if (ws_rollout_take_off(r, s, run) <= *i)
+        ++*i;
+    ws_rollout_greedy(r, s, &s->ready[*i], ret);
+}
+
+static void count_missed(struct ws_rollout_state *s, const struct ws_rollout_job *j)
+{
+    s->outcome.missed += j->weight * j->importance;
+    s->outcome.own |= j->own;
+}
+
 /* Those that can't be in time any more are missed, and out of the way. @first: the jobs that are
  * held until now are held still. */
 static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
@@ -564,18 +584,20 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
     for (int i = 0; i < s->n_ready;) {
         struct ws_rollout_job *j = &s->ready[i];
         r->n_evaluated++;
-        if (!j->preempted && s->now + r->shortest[j->task] * j->left > j->deadline + SLIP) {
-            s->outcome.missed += j->weight * j->importance;
+        if (!j->preempted && !is_hopeful(r, s, j)) {
+            count_missed(s, j);
             withdraw(s, i);
             continue;
         }
         if (!j->blocked && is_eligible(r, s, j, first)) {
             ws_rollout_greedy(r, s, j, &p);
+            if (p.gpu < 0)
+                take_one_off(r, s, &i, &p);
             if (p.gpu >= 0) {
-                enter(s, i, &p);
+                enter(r, s, i, &p);
                 continue;
             }
-            j->blocked = true;
+            s->ready[i].blocked = true;
         }
         i++;
     }
@@ -592,7 +614,7 @@ static double next_event(const struct ws_rollout *r, const struct ws_rollout_sta
     return t;
 }
 
-static void end_runs(struct ws_rollout_state *s)
+static void end_runs(const struct ws_rollout *r, struct ws_rollout_state *s)
 {
     for (int i = 0; i < s->n_runs;) {
         const struct ws_rollout_run *run = &s->runs[i];
@@ -604,6 +626,8 @@ static void end_runs(struct ws_rollout_state *s)
         s->gpus[run->gpu].n_running--;
         s->gpus[run->gpu].n_sm += run->n_sm;
         s->runs[i] = s->runs[--s->n_runs];
+        if (r->preempts)
+            s->kernels[i] = s->kernels[s->n_runs];
         for (int k = 0; k < s->n_ready; k++)
             s->ready[k].blocked = false;
     }
@@ -624,14 +648,31 @@ static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, 
             .task = x->task,
             .job = -1};
         j.order = order_of(r, s, &j);
-        insert(s, &j);
+        ws_rollout_insert(s, &j);
     }
 }
 
 static bool worse(const struct ws_rollout_outcome *a, const struct ws_rollout_outcome *bound)
 {
-    return fabs(a->missed - bound->missed) > SLIP ? a->missed > bound->missed
-                                                  : a->energy >= bound->energy;
+    return fabs(a->missed - bound->missed) > WS_ROLLOUT_SLIP ? a->missed > bound->missed
+                                                             : a->energy >= bound->energy;
+}
+
+void ws_rollout_place_instead(struct ws_rollout *r, int i, int run, struct ws_rollout_place *ret)
+{
+    struct ws_rollout_state *s = &r->scratch;
+    *ret = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
+    if (reserve(r, s, r->state.cap_runs, (size_t)r->state.n_ready))
+        return;
+    copy_state(r);
+    s->base = r->state.base;
+    const int gpu = s->runs[run].gpu;
+    ws_rollout_take_off(r, s, run); /* of a later deadline, so that it stands behind @i */
+    for (int k = 0; k < r->sys->n_gpus; k++)
+        if (k != gpu)
+            s->gpus[k].n_slots = 0;
+    ws_rollout_greedy(r, s, &s->ready[i], ret);
+    ret->off = run + 1;
 }
 
 bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *p,
@@ -640,24 +681,25 @@ bool ws_rollout_try(struct ws_rollout *r, int i, const struct ws_rollout_place *
 {
     struct ws_rollout_state *s = &r->scratch;
     int release = 0;
-    if (reserve(s, r->state.cap_runs, (size_t)(r->state.n_ready + r->n_releases)))
+    if (reserve(r, s, r->state.cap_runs, (size_t)(r->state.n_ready + r->n_releases)))
         return false;
     copy_state(r);
     s->base = *base;
-    enter(s, i, p);
+    s->ready[i].own = true;
+    enter(r, s, i, p);
     put_in_order(r, s);
     place_ready(r, s, true);
     for (double next; !isinf(next = next_event(r, s, release));) {
         if (r->n_evaluated >= limit || worse(&s->outcome, bound))
             return false;
         s->now = next;
-        end_runs(s);
+        end_runs(r, s);
         release_due(r, s, &release);
         place_ready(r, s, false);
     }
     for (int k = 0; k < s->n_ready; k++)
         if (s->ready[k].deadline < INFINITY)
-            s->outcome.missed += s->ready[k].weight * s->ready[k].importance;
+            count_missed(s, &s->ready[k]);
     *ret = s->outcome;
     return !worse(ret, bound);
 }

@@ -43,6 +43,10 @@
 /* What a job takes of a GPU's SMs beside its own, by the rule WS_ROLLOUT_BALANCE and in sizes. */
 #define WS_ROLLOUT_ALL_SMS 0.3
 
+/* By which an end may come after the deadline, and two counts of misses may differ: rounding in
+ * sums. */
+#define WS_ROLLOUT_SLIP 1e-9
+
 enum {
     WS_ROLLOUT_COUNTS_MAX = 32,   /* of SMs, that are considered for a task on a GPU */
     WS_ROLLOUT_RELEASES_MAX = 128 /* that are foreseen */
@@ -69,6 +73,7 @@ struct ws_rollout_base {
 struct ws_rollout_place {
     int gpu; /* -1: nowhere now */
     int n_sm;
+    int off;                        /* 1 + which of the runs is taken off its GPU before; 0: none */
     double gpu_start, gpu_end, end; /* as ws_policy_run */
     double hold;                    /* if nowhere: until when it is not to be started */
     double energy;
@@ -76,6 +81,7 @@ struct ws_rollout_place {
 };
 struct ws_rollout_outcome {
     double missed, energy;
+    bool own; /* the job that the rollout is about is among the missed */
 };
 
 /* A number of SMs worth giving to a task: fewer take longer. */
@@ -97,6 +103,7 @@ struct ws_rollout_gpu {
     int n_slots, n_sm; /* free ones */
     int n_running;
     double awake_until;
+    double open_at; /* from when on jobs can be started, since one is being taken off */
     struct ws_policy_clocks clocks; /* while a job runs there */
 };
 struct ws_rollout_run {
@@ -115,18 +122,34 @@ struct ws_rollout_job {
     int task, job;                      /* index into the snapshot's jobs; -1: is yet to come */
     bool preempted;
     bool blocked; /* nothing has become free since no place was found for it */
+    bool own;     /* the rollout is about it */
+};
+/* What must be known of a run, beside the above, to take it off. */
+struct ws_rollout_kernel {
+    struct ws_rollout_job job; /* as it was when it was started */
+    double start, end;
 };
 /* All that changes in a rollout. */
 struct ws_rollout_state {
     double now;
     struct ws_rollout_gpu *gpus;
     struct ws_rollout_run *runs;
-    struct ws_rollout_job *ready; /* by their order */
+    struct ws_rollout_kernel *kernels; /* of the runs, if jobs can be taken off */
+    struct ws_rollout_job *ready;      /* by their order */
     int n_runs, n_ready;
-    size_t cap_runs, cap_ready;
+    size_t cap_runs, cap_kernels, cap_ready;
     struct ws_rollout_base base;
     struct ws_rollout_outcome outcome;
 };
+/* Puts @job among the ready jobs, by its order. Return: where. */
+static inline int ws_rollout_insert(struct ws_rollout_state *s, const struct ws_rollout_job *job)
+{
+    int i = s->n_ready++;
+    for (; i > 0 && s->ready[i - 1].order > job->order; i--)
+        s->ready[i] = s->ready[i - 1];
+    s->ready[i] = *job;
+    return i;
+}
 struct ws_rollout_release {
     double at, weight;
     int task;
@@ -135,6 +158,8 @@ struct ws_rollout_release {
 struct ws_rollout {
     const struct ws_policy_system *sys;
     const struct ws_dvfs_interval *interval; /* set by the caller; NULL: clocks are not changed */
+    bool preempts;                           /* set by the caller: jobs can be taken off all GPUs */
+    double put_back_ms;                      /* the least that it takes to put one back */
     struct ws_rollout_item *items;           /* [n_tasks][n_types] */
     double *awake_w;                         /* [n_types]: M·pi */
     double *shortest;     /* [n_tasks]: in, kernel and out, on the best empty GPU */
@@ -205,6 +230,33 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
 /* Starts ready job @i of r->state at @p, or holds it if p->gpu is -1. */
 void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_place *p);
 
+/* ---- taking off (taking_off.c), if r->preempts ---- */
+
+/* Of the runs with a later deadline than @j, those without which @j would be in time on their GPU;
+ * of these the one of the latest deadline, or, if @last is not -1, of the latest before that of
+ * @last. @spared: only those that are in time themselves if they go on after @j. Return: which of
+ * the runs; -1: there is none. */
+int ws_rollout_victim(struct ws_rollout *r, const struct ws_rollout_state *s,
+                      const struct ws_rollout_job *j, int last, bool spared);
+/* Takes @run off its GPU. Its job is ready again, and held until now. Return: where it stands among
+ * the ready jobs. */
+int ws_rollout_take_off(struct ws_rollout *r, struct ws_rollout_state *s, int run);
+/* The place that the greedy rule takes for ready job @i of r->state on the GPU of @run, if that is
+ * taken off. ret->gpu is -1 if there is none. */
+void ws_rollout_place_instead(struct ws_rollout *r, int i, int run, struct ws_rollout_place *ret);
+
+/* A job on one GPU: all that does not depend on the number of SMs. */
+struct ws_rollout_site {
+    const struct ws_rollout_count *counts;
+    double from;
+    int n_sm;
+    double out, awake_until, awake_w, move_mj;
+    struct ws_policy_clocks clocks;
+    double stretch, extra_w_per_sm; /* at these clocks */
+};
+struct ws_rollout_site ws_rollout_site(const struct ws_rollout *r, const struct ws_rollout_state *s,
+                                       const struct ws_rollout_job *j, int gpu,
+                                       const struct ws_policy_clocks *clocks);
 /**
  * ws_rollout_try() - what will have happened if ready job @i of r->state is started at @p (held
  * until p->hold if p->gpu is -1) and all goes on by the greedy rule

@@ -51,6 +51,7 @@
 enum {
     ENERGY_SHARE = 10, /* of the budget, where no job would miss */
     HOLDS_MAX = 6,     /* releases until which holding a job is tried */
+    VICTIMS_MAX = 4,   /* runs that are tried to be taken off for a job */
     STEP = 2           /* to neighbours of the greedy place, in numbers of SMs */
 };
 /* By what share another outcome's energy must be less, to be taken: more than rounding. */
@@ -71,6 +72,8 @@ enum {
 /* Of the time in which a release may come, the part after which it is foreseen. To foresee it too
  * early costs a little energy, too late a missed deadline. */
 #define EARLY 0.2
+/* By how much earlier than at the last moment room is made for a job, in ms. */
+#define HASTE 0.25
 /* With dvfs the horizon is longer, since jobs at low clocks are, and there are more places. */
 #define DVFS_HORIZON 2
 #define DVFS_BUDGET  3
@@ -91,7 +94,7 @@ static const struct ws_rollout_base bases[] = {
     {.rule = WS_ROLLOUT_BALANCE, .by_size = true},
     {.rule = WS_ROLLOUT_BALANCE, .by_size = true, .n_given_up = 1},
 };
-enum { BASES_IN_TIME = 5 }; /* those that are for all cases */
+enum { N_BASES = WS_ARRAY_SIZE(bases), BASES_IN_TIME = 5 /* those that are for all cases */ };
 
 /* After which to look again at a job that waits for what may come at any moment, in ms. */
 #define SOON 1.0
@@ -121,7 +124,7 @@ struct lookahead {
     size_t n_watched, cap_watched;
     double *due, *last; /* [n_tasks]: of tasks */
     double *every;      /* [n_tasks]: the mean time between releases */
-    double horizon, budget, guarantee;
+    double horizon, budget, guarantee, preempt;
     bool dvfs;
     struct ws_dvfs_interval interval;
 };
@@ -131,6 +134,7 @@ static const struct ws_policy_option options_table[] = {
     {"budget", "25000", "places that one decision may evaluate; a tenth where no job would miss"},
     {"guarantee", "0",
      "1: choices leave room for a plan that meets all deadlines, if there is one"},
+    {"preempt", "1", "0: jobs are not taken off GPUs that could give them back later"},
     {"dvfs", "no", "yes: choose voltage and clocks, too, with three times the budget"},
     {"interval", "wide", "with dvfs: wide, narrow, or V_MIN:V_MAX,FC_MIN,FM_MIN:FM_MAX"},
     {NULL, NULL, NULL}};
@@ -154,6 +158,9 @@ static int make_own(struct ws_policy **ret, const char *const *options, char *re
     if (!r)
         r = ws_policy_option_number(options_table, options, "guarantee", 0, 1, &o.guarantee,
                                     ret_error, error_bytes);
+    if (!r)
+        r = ws_policy_option_number(options_table, options, "preempt", 0, 1, &o.preempt, ret_error,
+                                    error_bytes);
     if (!r)
         r = ws_policy_clocks_options(options_table, options, &o.dvfs, &o.interval, ret_error,
                                      error_bytes);
@@ -205,6 +212,9 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
     double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last)),
            *every = ws_alloc_array(n, sizeof(*every));
     p->roll.interval = p->dvfs ? &p->interval : NULL;
+    p->roll.preempts = p->preempt > 0 && s->n_gpus > 0;
+    for (int k = 0; k < s->n_gpus; k++)
+        p->roll.preempts &= s->types[s->gpus[k].type].preempts;
     int r = tasks && due && last && every ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
     if (!r && p->guarantee > 0)
         r = ws_fallback_prepare(&p->plan, s);
@@ -371,10 +381,16 @@ static WS_PRINTF(2, 3) void tell(struct alternatives *q, const char *fmt, ...)
         q->tried[q->n_tried] = 0; /* what does not fit is left out whole */
 }
 
+/* The number of a task as people know it. */
+static int id_of(const struct ws_policy_snapshot *snap, int job)
+{
+    return snap->system->tasks[snap->jobs[job].task].id;
+}
+
 static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
                      const struct ws_rollout_outcome *o)
 {
-    char where[80], what[40] = "worse";
+    char where[80], off[40] = "", what[40] = "worse";
     const struct ws_policy_clocks *c = &p->clocks;
     if (!q->snap->explain)
         return;
@@ -385,9 +401,12 @@ static void tell_try(struct alternatives *q, const struct ws_rollout_place *p,
     else
         snprintf(where, sizeof(where), "GPU %d x %d at %.2g/%.2g/%.2g", p->gpu, p->n_sm, c->volt,
                  c->core, c->memory);
+    if (p->off)
+        snprintf(off, sizeof(off), " without {task %d}",
+                 id_of(q->snap, q->p->roll.state.kernels[p->off - 1].job.job));
     if (o)
         snprintf(what, sizeof(what), "%.3g late, %.5g mJ", o->missed, o->energy);
-    tell(q, "%s%s: %s", q->n_tried ? "; " : "", where, what);
+    tell(q, "%s%s%s: %s", q->n_tried ? "; " : "", where, off, what);
 }
 
 static bool allowed(const struct alternatives *q, const struct ws_rollout_place *place)
@@ -397,15 +416,16 @@ static bool allowed(const struct alternatives *q, const struct ws_rollout_place 
                               place->n_sm, place->end);
 }
 
-static void try(struct alternatives *q, const struct ws_rollout_place *place)
+static void try_bases(struct alternatives *q, const struct ws_rollout_place *place, size_t n_bases)
 {
-    struct ws_rollout_outcome o, found = {INFINITY, 0};
+    struct ws_rollout_outcome o, found = {INFINITY, 0, false};
     if (!allowed(q, place))
         return;
-    for (size_t i = 0; i < WS_ARRAY_SIZE(bases); i++) {
+    for (size_t i = 0; i < n_bases; i++) {
         if (i >= BASES_IN_TIME && q->outcome.missed <= 0)
             break;
-        struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS)};
+        struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS),
+                                           false};
         if (q->p->roll.n_evaluated >= q->until)
             break;
         q->n_tries++;
@@ -417,19 +437,31 @@ static void try(struct alternatives *q, const struct ws_rollout_place *place)
     tell_try(q, place, isinf(found.missed) ? NULL : &found);
 }
 
+static void try(struct alternatives *q, const struct ws_rollout_place *place)
+{
+    try_bases(q, place, N_BASES);
+}
+
+/* Tries to wait for the next event. Return: when that is. */
+static double try_next(struct alternatives *q)
+{
+    const struct ws_rollout *r = &q->p->roll;
+    struct ws_rollout_place hold = {.gpu = -1,
+                                    .hold = r->n_releases ? r->releases[0].at : INFINITY};
+    for (int k = 0; k < r->state.n_runs; k++)
+        hold.hold = ws_lesser(hold.hold, r->state.runs[k].end);
+    if (!isinf(hold.hold))
+        try(q, &hold);
+    return hold.hold;
+}
+
 static void try_holds(struct alternatives *q)
 {
     const struct ws_rollout *r = &q->p->roll;
     const struct ws_rollout_state *s = &r->state;
     const struct ws_rollout_job *j = &s->ready[q->i];
-    double latest = j->deadline - r->shortest[j->task] * j->left;
-    struct ws_rollout_place hold = {.gpu = -1,
-                                    .hold = r->n_releases ? r->releases[0].at : INFINITY};
-    for (int k = 0; k < s->n_runs; k++)
-        hold.hold = ws_lesser(hold.hold, s->runs[k].end);
-    double next = hold.hold;
-    if (!isinf(next))
-        try(q, &hold);
+    double latest = j->deadline - r->shortest[j->task] * j->left, next = try_next(q);
+    struct ws_rollout_place hold = {.gpu = -1, .hold = next};
     for (int k = 0, n = 0; k < r->n_releases && n < HOLDS_MAX && r->releases[k].at <= latest; k++)
         if (r->releases[k].at > ws_greater(next, hold.hold)) {
             hold.hold = r->releases[k].at;
@@ -538,6 +570,62 @@ static void try_planned(struct alternatives *q)
         }
 }
 
+/* Others that make room for the job. Only where fewer deadlines are missed then: what is taken off
+ * has begun for a reason. */
+static void try_instead(struct alternatives *q)
+{
+    struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    if (!r->preempts || q->p->guarded || isinf(j->deadline))
+        return;
+    q->outcome.energy = -INFINITY;
+    for (int n = 0, run = -1; n < VICTIMS_MAX && q->outcome.missed > 0; n++) {
+        struct ws_rollout_place place;
+        run = ws_rollout_victim(r, &r->state, j, run, false);
+        if (run < 0)
+            return;
+        ws_rollout_place_instead(r, q->i, run, &place);
+        if (place.gpu >= 0)
+            try(q, &place);
+    }
+}
+
+/* When @j must be started at the latest. Room may have to be made for it then. */
+static double latest_start(const struct ws_rollout *r, const struct ws_rollout_job *j)
+{
+    double latest = j->deadline - r->shortest[j->task] * j->left;
+    if (r->preempts)
+        latest -= HASTE + (j->preempted ? 2 : 1) * r->put_back_ms;
+    return latest;
+}
+
+/* Where the job finds no place now, it waits; if it would be late then, it takes the place of the
+ * run of the latest deadline that can still be met afterwards. If there is none, rollouts say
+ * whether that of another one. */
+static void search_full(struct alternatives *q)
+{
+    struct ws_rollout *r = &q->p->roll;
+    const struct ws_rollout_job *j = &r->state.ready[q->i];
+    if (!r->preempts || q->p->guarded || isinf(j->deadline))
+        return;
+    const double latest = latest_start(r, j);
+    struct ws_rollout_place place, wait = {.gpu = -1, .hold = INFINITY};
+    for (int k = 0; k < r->state.n_runs; k++)
+        wait.hold = ws_lesser(wait.hold, r->state.runs[k].end);
+    q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY, false};
+    try_bases(q, &wait, 1);
+    bool late = q->outcome.own || latest <= q->snap->now;
+    int run = late ? ws_rollout_victim(r, &r->state, j, -1, true) : -1;
+    if (run >= 0)
+        ws_rollout_place_instead(r, q->i, run, &place);
+    if (run < 0 || place.gpu < 0) {
+        try_instead(q);
+        return;
+    }
+    q->best = place;
+    tell_try(q, &place, NULL);
+}
+
 /* @until: roll.n_evaluated at which the budget is spent. */
 static void search(struct alternatives *q, const uint64_t until[2])
 {
@@ -548,11 +636,13 @@ static void search(struct alternatives *q, const uint64_t until[2])
         j->margin = 1; /* it may be in time all the same */
         ws_rollout_greedy(r, &r->state, j, &q->best);
     }
-    if (q->best.gpu < 0)
-        return; /* nowhere in time now */
-    const struct ws_rollout_place greedy = q->best;
-    q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY};
     q->until = until[1];
+    if (q->best.gpu < 0) { /* nowhere in time now */
+        search_full(q);
+        return;
+    }
+    const struct ws_rollout_place greedy = q->best;
+    q->outcome = (struct ws_rollout_outcome){INFINITY, INFINITY, false};
     if (!allowed(q, &greedy))
         q->best = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
     try(q, &greedy);
@@ -562,20 +652,30 @@ static void search(struct alternatives *q, const uint64_t until[2])
         return; /* no budget */
     bool missed = q->outcome.missed > 0;
     q->until = until[missed];
-    if (missed || j->deadline < INFINITY)
+    if (!r->preempts && (missed || j->deadline < INFINITY))
         try_holds(q);
     for (int k = 0; k < q->p->sys->n_gpus; k++)
         try_gpu(q, k, &greedy);
+    try_instead(q);
 }
 
 /* ---- decisions ---- */
+
+static bool is_taken_off(const struct ws_policy_decisions *all, size_t begin, int job)
+{
+    for (size_t i = begin; i < all->n; i++)
+        if (all->v[i].kind == WS_DECIDE_PREEMPT && all->v[i].job == job)
+            return true;
+    return false;
+}
 
 static struct ws_sm_set taken_sms(const struct ws_policy_snapshot *snap,
                                   const struct ws_policy_decisions *all, size_t begin, int gpu)
 {
     struct ws_sm_set taken = {0};
     for (int i = 0; i < snap->gpus[gpu].n_slots; i++)
-        if (snap->gpus[gpu].slots[i].job >= 0)
+        if (snap->gpus[gpu].slots[i].job >= 0 &&
+            !is_taken_off(all, begin, snap->gpus[gpu].slots[i].job))
             ws_sm_set_join(&taken, &snap->gpus[gpu].slots[i].sms);
     for (size_t i = begin; i < all->n; i++)
         if (all->v[i].gpu == gpu)
@@ -620,13 +720,37 @@ static struct ws_policy_decision *start_at(const struct lookahead *p,
     return d;
 }
 
+/* Takes the run off that makes room. */
+static int take_off(const struct alternatives *q, struct ws_policy_decisions *ret)
+{
+    const struct ws_rollout_state *s = &q->p->roll.state;
+    const int job = s->kernels[q->best.off - 1].job.job;
+    struct ws_policy_decision *d = ws_policy_decide(ret, WS_DECIDE_PREEMPT, job, q->best.gpu);
+    if (!d)
+        return ws_raise(-ENOMEM);
+    d->at = q->snap->now;
+    ws_policy_explain(q->snap, d, "{task %d} would be late otherwise, and this has more time",
+                      id_of(q->snap, s->ready[q->i].job));
+    return 0;
+}
+
+/* When the GPU of @p is open to another job, where one is taken off. */
+static double open_at(const struct alternatives *q, const struct ws_rollout_place *p)
+{
+    const struct ws_rollout *r = &q->p->roll;
+    return p->off ? q->snap->now + r->sys->types[r->sys->gpus[p->gpu].type].update_ms
+                  : r->state.gpus[p->gpu].open_at;
+}
+
 static int start_best(const struct alternatives *q, struct ws_policy_decisions *ret, size_t begin)
 {
     const struct ws_rollout_job *j = &q->p->roll.state.ready[q->i];
     const struct ws_rollout_place *p = &q->best;
-    struct ws_policy_decision *d = start_at(q->p, q->snap, ret, begin, j->job, p);
+    int e = p->off ? take_off(q, ret) : 0;
+    struct ws_policy_decision *d = e ? NULL : start_at(q->p, q->snap, ret, begin, j->job, p);
     if (!d)
-        return ws_raise(-ENOMEM);
+        return e ? e : ws_raise(-ENOMEM);
+    d->at = ws_greater(d->at, open_at(q, p));
     double kernel = (p->gpu_end - p->gpu_start) / j->margin, out = p->end - p->gpu_end;
     int r = watch(q->p, &q->snap->jobs[j->job], p->gpu_start, p->gpu_start + kernel,
                   p->gpu_start + kernel + out);
@@ -641,7 +765,7 @@ static double wake_time(const struct alternatives *q)
 {
     const struct ws_rollout *r = &q->p->roll;
     const struct ws_rollout_job *j = &r->state.ready[q->i];
-    double now = q->snap->now, latest = j->deadline - r->shortest[j->task] * j->left;
+    double now = q->snap->now, latest = latest_start(r, j);
     if (!q->n_tries) /* it could not be started: it is late then, or something ends before */
         return j->deadline;
     if (q->best.hold > now)
@@ -664,12 +788,12 @@ static int wait(const struct alternatives *q, struct ws_policy_decisions *ret)
     return 0;
 }
 
-static bool all_full(const struct ws_rollout *r)
+static bool may_start(const struct ws_rollout *r)
 {
-    for (int k = 0; k < r->sys->n_gpus; k++)
-        if (r->state.gpus[k].n_slots > 0 && r->state.gpus[k].n_sm > 0)
-            return false;
-    return true;
+    bool may = r->preempts;
+    for (int k = 0; k < r->sys->n_gpus && !may; k++)
+        may = r->state.gpus[k].n_slots > 0 && r->state.gpus[k].n_sm > 0;
+    return may;
 }
 
 /* Notes in the rollouts and in the plan what was decided about ready job @i. */
@@ -721,7 +845,11 @@ static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *sn
                                roll->n_evaluated + (uint64_t)budget};
     double wake = INFINITY;
     int r = p->guarded ? start_planned(p, snap, ret, begin) : 0;
-    for (int i = 0; !r && i < roll->state.n_ready && !all_full(roll);) {
+    for (int i = 0; !r && i < roll->state.n_ready && may_start(roll);) {
+        if (roll->state.ready[i].hold >= snap->now) { /* it was taken off just now */
+            i++;
+            continue;
+        }
         struct alternatives q = {.p = p, .snap = snap, .i = i};
         search(&q, until);
         if (q.best.gpu < 0) {
@@ -782,8 +910,9 @@ static int guard(struct lookahead *p, const struct ws_policy_snapshot *snap)
         p->guarded &= snap->gpus[k].power == WS_GPU_ON;
     for (int i = 0; i < snap->n_jobs; i++) {
         const struct ws_policy_job *j = &snap->jobs[i];
-        p->guarded &= j->state == WS_JOB_RUNNING ||
-                      (j->state == WS_JOB_WAITING && j->deadline > snap->now && !j->moves);
+        p->guarded &=
+            j->state == WS_JOB_RUNNING ||
+            (j->state == WS_JOB_WAITING && j->deadline > snap->now && !j->moves && !(j->after > 0));
     }
     for (int i = 0; i < p->n_tasks; i++)
         p->last[i] = p->tasks[i].last;
@@ -803,7 +932,7 @@ static int decide_own(struct ws_policy *policy, const struct ws_policy_snapshot 
     p->guarded = false;
     if (!r && p->plan.holds)
         r = guard(p, snap);
-    if (!r && p->roll.state.n_ready && !all_full(&p->roll)) {
+    if (!r && p->roll.state.n_ready && may_start(&p->roll)) {
         foresee(p, snap->now);
         r = decide_known(p, snap, ret, begin);
     }

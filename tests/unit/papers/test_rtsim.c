@@ -591,9 +591,11 @@ static void count_listed(void *arg, int64_t now, const bool *listed)
     *most = n > *most ? n : *most;
 }
 
-static void run_own(const struct row *rows, int n, const int64_t *worst)
+static void run_own(const struct row *rows, int n, const char *option, const int64_t *worst)
 {
-    struct ws_rtsim_config config = {.policy = WS_RTSIM_GCAPS, .policy_name = "wattshare"};
+    const char *const options[] = {option, NULL};
+    struct ws_rtsim_config config = {
+        .policy = WS_RTSIM_GCAPS, .policy_name = "wattshare", .policy_options = options};
     struct ws_rtsim_scenario once = {.horizon = 900, .exec_permille = 1000};
     struct ws_rtsim_set s;
     struct ws_rtsim *rt;
@@ -622,13 +624,20 @@ static void test_own_policy(void **state)
                                        {.core = 2, .offset = 3, .kernel = 5}},
                             foreseen[] = {{.kernel = 30},
                                           {.core = 1, .kernel = 1, .offset = 800},
-                                          {.core = 2, .offset = 3, .kernel = 5}};
+                                          {.core = 2, .offset = 3, .kernel = 5}},
+                            more[] = {{.kernel = 15},
+                                      {.core = 1, .kernel = 1, .offset = 800},
+                                      {.core = 2, .offset = 3, .kernel = 5, .cpu1 = 8}};
     (void)state;
     /* 0 has the GPU until 10. Then 2, which has a deadline, comes before 1. If costs were missing,
      * the order of arrival would decide; if what runs were, two would run at once. */
-    run_own(three, 3, (const int64_t[]){10, 47, 14});
+    run_own(three, 3, NULL, (const int64_t[]){10, 47, 14});
     /* 0 is there first, but waits, since 2 would be late after it. */
-    run_own(foreseen, 3, (const int64_t[]){40, 3, 5});
+    run_own(foreseen, 3, "preempt=0", (const int64_t[]){40, 3, 5});
+    /* It is taken off for 2. */
+    run_own(foreseen, 3, NULL, (const int64_t[]){39, 3, 7});
+    /* 2 could wait until 0 ends, but its program has more to do then. */
+    run_own(more, 3, NULL, (const int64_t[]){24, 3, 15});
 }
 
 static void test_hunt(void **state)

@@ -609,7 +609,7 @@ static void test_outcome(void **state)
     struct world w;
     struct ws_rollout r = {0};
     struct ws_rollout_place p;
-    struct ws_rollout_outcome o, all = {INFINITY, INFINITY};
+    struct ws_rollout_outcome o, all = {.missed = INFINITY, .energy = INFINITY};
     make_world(&w, 1);
     set_task(&w, 0, 10, 0, 100);
     set_task(&w, 1, 1, 50, 2);
@@ -637,6 +637,165 @@ static void test_outcome(void **state)
     ws_rollout_deinit(&r);
 }
 
+/* ---- taking jobs off ---- */
+
+/* A job of task 1 that has @ms left runs on all SMs; one of task 0 has come, which takes 4 ms. */
+static void make_full(struct world *w, double ms, double run_due, double due, const char *option)
+{
+    make_world(w, 1);
+    w->types[0].preempts = true;
+    w->sys.n_tasks = 3;
+    set_task(w, 0, 4, 0, 0);
+    set_task(w, 1, 40, 0, 0);
+    set_task(w, 2, 40, 0, 0);
+    w->snap.explain = true;
+    make_policy(w, option);
+    add_run(w, 1, 0, 0, 0, SMS, ms);
+    w->jobs[0].deadline = run_due;
+    add_job(w, 0, WS_JOB_WAITING, due);
+}
+
+static void test_takes_off_what_has_more_time(void **state)
+{
+    (void)state;
+    struct world w;
+    make_full(&w, 20, NOW + 100, NOW + 10, NULL);
+    decide(&w);
+    assert_int_equal(w.d.v[0].kind, WS_DECIDE_PREEMPT);
+    assert_int_equal(w.d.v[0].job, 0);
+    assert_int_equal(w.d.v[0].gpu, 0);
+    assert_non_null(strstr(w.d.v[0].why, "task 10 would be late otherwise"));
+    assert_int_equal(w.d.v[1].kind, WS_DECIDE_START);
+    assert_starts(&w, 1, 0, SMS);
+    assert_non_null(strstr(w.d.v[1].why, "GPU 0 x 8 without task 11"));
+    assert_float_equal(w.d.v[1].at, NOW + 0.125, 1e-9);
+    assert_float_equal(w.d.v[1].end, NOW + 4.125, 1e-9);
+    unmake(&w);
+    /* Not where it can wait for the end; then the end is awaited. */
+    make_full(&w, 20, NOW + 100, NOW + 30, NULL);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    assert_timer(&w, NOW + 20);
+    /* But if the program has to do more after it. */
+    w.jobs[1].after = 7;
+    decide(&w);
+    assert_non_null(find(&w, WS_DECIDE_PREEMPT, 0));
+    unmake(&w);
+}
+
+static void test_takes_off_only_what_can_be(void **state)
+{
+    (void)state;
+    struct world w;
+    make_full(&w, 20, NOW + 100, NOW + 10, "preempt=0");
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    unmake(&w);
+    make_full(&w, 20, NOW + 100, NOW + 10, NULL);
+    w.types[0].preempts = false;
+    assert_int_equal(prepare(&w), 0);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    /* Its kernel is over, and it copies. */
+    w.types[0].preempts = true;
+    w.runs[0].gpu_end = NOW;
+    assert_int_equal(prepare(&w), 0);
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    unmake(&w);
+    /* There is a plan that meets all deadlines. */
+    for (int safe = 0; safe < 2; safe++) {
+        make_full(&w, 20, NOW + 100, NOW + 10, safe ? "guarantee=1" : NULL);
+        w.tasks[0].period = w.tasks[1].period = w.tasks[2].period = 1000;
+        w.tasks[0].deadline = 10;
+        w.tasks[1].deadline = w.tasks[2].deadline = 500;
+        assert_int_equal(prepare(&w), 0);
+        decide(&w);
+        assert_int_equal(!find(&w, WS_DECIDE_PREEMPT, -1), safe);
+        unmake(&w);
+    }
+}
+
+/* Two jobs run on half of the SMs each. The new one takes 8 ms there. */
+static void make_halves(struct world *w, double ms, double due_1, double due_2)
+{
+    make_full(w, 20, due_1, NOW + 10, NULL);
+    w->runs[0].n_sm = 4;
+    w->runs[0].sms = (struct ws_sm_set){0};
+    for (unsigned i = 0; i < 4; i++)
+        ws_sm_set_add(&w->runs[0].sms, i);
+    add_run(w, 2, 0, 1, 4, 4, ms);
+    w->jobs[2].deadline = due_2;
+    decide(w);
+}
+
+static void test_takes_off_the_latest_that_is_in_time_afterwards(void **state)
+{
+    (void)state;
+    struct world w;
+    make_halves(&w, 20, NOW + 41, NOW + 40);
+    assert_non_null(find(&w, WS_DECIDE_PREEMPT, 0));
+    assert_starts(&w, 1, 0, 4);
+    assert_int_equal(find(&w, WS_DECIDE_START, 1)->sms.bits[0], 0x0f);
+    unmake(&w);
+    make_halves(&w, 20, NOW + 40, NOW + 41);
+    assert_non_null(find(&w, WS_DECIDE_PREEMPT, 2));
+    assert_int_equal(find(&w, WS_DECIDE_START, 1)->sms.bits[0], 0xf0);
+    unmake(&w);
+    make_halves(&w, 10, NOW + 28, NOW + 25); /* the first could go on at NOW + 8.375 */
+    assert_non_null(find(&w, WS_DECIDE_PREEMPT, 2));
+    unmake(&w);
+    make_halves(&w, 20, NOW + 24, NOW + 23); /* a miss for a miss */
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    unmake(&w);
+}
+
+/* Where it can be taken off again, a job that is late anyway keeps nothing from others, and nor
+ * does one that starts before another comes. */
+static void test_starts_what_can_be_taken_off_again(void **state)
+{
+    (void)state;
+    struct world w;
+    for (int preempts = 0; preempts < 2; preempts++) {
+        make_world(&w, 1);
+        w.types[0].preempts = preempts;
+        make_policy(&w, NULL);
+        add_job(&w, 0, WS_JOB_WAITING, NOW + 0.5);
+        decide(&w);
+        assert_int_equal(!find(&w, WS_DECIDE_START, 0), !preempts);
+        unmake(&w);
+        make_threat(&w, NOW + 100, 2, NULL);
+        w.types[0].preempts = preempts;
+        assert_int_equal(prepare(&w), 0);
+        decide(&w);
+        assert_int_equal(!find(&w, WS_DECIDE_START, 0), !preempts);
+        unmake(&w);
+    }
+}
+
+static void test_outcome_with_a_job_taken_off(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {.preempts = true};
+    struct ws_rollout_place p;
+    struct ws_rollout_outcome o, all = {.missed = INFINITY, .energy = INFINITY};
+    make_world(&w, 1);
+    set_task(&w, 0, 10, 0, 100);
+    set_task(&w, 1, 1, 50, 2);
+    add_job(&w, 0, WS_JOB_WAITING, NOW + 100);
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
+    ws_rollout_foresee(&r, (const double[]){INFINITY, NOW + 1}, NULL, 20, 1e12);
+    assert_true(
+        ws_rollout_place(&r, &r.state, r.state.ready, 0, &WS_POLICY_CLOCKS_DEFAULT, SMS - 1, &p));
+    assert_true(ws_rollout_try(&r, 0, &p, &by_energy, &all, UINT64_MAX, &o));
+    assert_float_equal(o.missed, 0, 1e-6);
+    /* Both kernels, and a GPU that is awake for 1 + 0.125 + 1 + 0.25 + 9 ms. */
+    assert_float_equal(o.energy, 220 + 4 * 11.375, 1e-6);
+    ws_rollout_deinit(&r);
+}
+
 /* ---- other jobs ---- */
 
 /* One job of 10 ms and two of 4 ms, all on all SMs, and one of 0.25 ms that starts first. */
@@ -656,7 +815,7 @@ static void make_crowd(struct world *w, struct ws_rollout *r, int n_gpus)
 
 static double missed_by(struct world *w, struct ws_rollout *r, const struct ws_rollout_base *base)
 {
-    struct ws_rollout_outcome o, all = {INFINITY, INFINITY};
+    struct ws_rollout_outcome o, all = {.missed = INFINITY, .energy = INFINITY};
     struct ws_rollout_place p;
     assert_int_equal(ws_rollout_load(r, &w->snap), 0);
     r->n_releases = 0;
@@ -799,9 +958,9 @@ static void test_options(void **state)
 {
     (void)state;
     struct world w;
-    const char *const wrong[][2] = {{"horizon=-1", NULL}, {"budget=x", NULL},
-                                    {"depth=3", NULL},    {"guarantee=2", NULL},
-                                    {"dvfs=1", NULL},     {"interval=tall", NULL}};
+    const char *const wrong[][2] = {
+        {"horizon=-1", NULL}, {"budget=x", NULL},      {"depth=3", NULL},  {"guarantee=2", NULL},
+        {"dvfs=1", NULL},     {"interval=tall", NULL}, {"preempt=2", NULL}};
     make_world(&w, 1);
     for (size_t i = 0; i < WS_ARRAY_SIZE(wrong); i++)
         assert_int_equal(w.ops->make(&w.p, wrong[i], w.error, sizeof(w.error)), WS_POLICY_E_OPTION);
@@ -932,18 +1091,35 @@ static void make_any(struct world *w, uint64_t *seed)
             first += m;
         }
     }
+    bool preempts = draw(seed, 2);
+    for (int t = 0; t < 2; t++)
+        w->types[t].preempts = preempts;
+    for (int i = 0; i < w->snap.n_jobs; i++)
+        if (draw(seed, 3))
+            w->jobs[i].deadline = NOW + draw(seed, 60);
     for (unsigned n = draw(seed, 9); n > 0; n--)
         add_job(w, (int)draw(seed, (unsigned)w->sys.n_tasks),
                 draw(seed, 6) ? WS_JOB_WAITING : WS_JOB_PREEMPTED,
                 draw(seed, 4) ? NOW - 1 + draw(seed, 40) : INFINITY);
 }
 
+/* What the job that @d takes off gives back. */
+static void leave(const struct world *w, const struct ws_policy_decision *d,
+                  struct ws_sm_set *taken)
+{
+    for (int i = 0; i < SLOTS; i++)
+        if (w->runs[d->gpu * SLOTS + i].job == d->job)
+            ws_sm_set_leave(taken, &w->runs[d->gpu * SLOTS + i].sms);
+}
+
 static void check_starts(const struct world *w, bool dvfs)
 {
     bool begun[JOBS] = {0};
-    double volt[GPUS];
-    for (int k = 0; k < GPUS; k++)
+    double volt[GPUS], open_at[GPUS];
+    for (int k = 0; k < GPUS; k++) {
         volt[k] = w->states[k].volt;
+        open_at[k] = NOW;
+    }
     int n[GPUS] = {0};
     struct ws_sm_set taken[GPUS] = {0};
     for (int i = 0; i < GPUS * SLOTS; i++)
@@ -955,9 +1131,17 @@ static void check_starts(const struct world *w, bool dvfs)
         const struct ws_policy_decision *d = &w->d.v[i];
         if (d->kind == WS_DECIDE_TIMER)
             assert_true(d->at > w->snap.now && d->at < INFINITY);
+        if (d->kind == WS_DECIDE_PREEMPT) {
+            assert_true(w->types[0].preempts && w->jobs[d->job].state == WS_JOB_RUNNING);
+            assert_int_equal(w->jobs[d->job].gpu, d->gpu);
+            leave(w, d, &taken[d->gpu]);
+            n[d->gpu]--;
+            open_at[d->gpu] = NOW + w->types[w->gpus[d->gpu].type].update_ms;
+        }
         if (d->kind != WS_DECIDE_START && d->kind != WS_DECIDE_RESUME)
             continue;
         assert_in_range(d->gpu, 0, w->sys.n_gpus - 1);
+        assert_true(d->at >= open_at[d->gpu]);
         assert_false(begun[d->job]);
         begun[d->job] = true;
         assert_int_equal(w->jobs[d->job].state,
@@ -1043,6 +1227,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_margin_of_what_runs),
         cmocka_unit_test(test_releases_are_capped),
         cmocka_unit_test(test_outcome),
+        cmocka_unit_test(test_takes_off_what_has_more_time),
+        cmocka_unit_test(test_takes_off_only_what_can_be),
+        cmocka_unit_test(test_takes_off_the_latest_that_is_in_time_afterwards),
+        cmocka_unit_test(test_starts_what_can_be_taken_off_again),
+        cmocka_unit_test(test_outcome_with_a_job_taken_off),
         cmocka_unit_test(test_gives_up_the_largest),
         cmocka_unit_test(test_keeps_to_homes),
         cmocka_unit_test(test_unknown_cost_runs_alone),
