@@ -350,7 +350,7 @@ static void ask(struct ws_dispatch *d, const struct ws_pending_event *e)
         struct ws_policy_decision *p = &d->decisions.v[i];
         if (p->kind == WS_DECIDE_PREEMPT && p->job >= 0 && p->job < snap.n_jobs &&
             d->by_job[p->job]->state == WS_JOB_RUNNING) /* what it had may be given out again */
-            taken[d->by_job[p->job]->gpu] = (struct ws_sm_set){0};
+            ws_sm_set_leave(&taken[d->by_job[p->job]->gpu], &d->by_job[p->job]->sms);
         bool starts =
             p->kind == WS_DECIDE_START || p->kind == WS_DECIDE_FUSE || p->kind == WS_DECIDE_RESUME;
         if (starts && !p->n_sm && p->gpu >= 0 && p->gpu < d->system.n_gpus)

@@ -65,6 +65,7 @@ int ws_dispatch_system_init(struct ws_dispatch *d)
             d->types[d->system.n_types++] = (struct ws_policy_gpu_type){
                 .name = spec->name,
                 .n_sm = (int)spec->n_sms,
+                .preempts = true,
                 .link_bytes_per_ms = (double)spec->copy_bytes_per_s / 1e3,
             };
         d->gpus[i] = (struct ws_policy_gpu){.type = type,
@@ -506,7 +507,8 @@ static int grow(void **v, size_t *cap, size_t n, size_t bytes)
 
 static struct ws_policy_run run_of(const struct ws_gpu_job *g, int job, double now)
 {
-    double end = WS_MAX(g->predicted_ms, now); /* late ones end any time now */
+    /* Late ones end any time now, and so do those that have been asked to stop. */
+    double end = g->stopping ? now : WS_MAX(g->predicted_ms, now);
     return (struct ws_policy_run){.job = job,
                                   .task = g->index,
                                   .sms = g->sms,

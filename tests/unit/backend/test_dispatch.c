@@ -137,6 +137,40 @@ static void test_a_turn_ends_without_a_wait(void **state)
     wss_free(w);
 }
 
+/* A launch of 100 ms has begun. Another program has 50 ms for one of 1 ms. */
+static void test_wattshare_takes_off_what_has_more_time(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "wattshare", NULL);
+    unsigned d = 0, i = 0;
+    w->server->dispatch->gpus[0].n_slots = 1;
+    join(w, 0, 0);
+    join(w, 1, 0);
+    for (unsigned p = 0; p < 2; p++) { /* so that it knows what they take */
+        launch(w, p, 1 + p);
+        uint64_t s = wss_sync_stream(w, p, LEGACY);
+        end(w, 1 + p, p ? 1000000 : 100000000);
+        assert_true(wss_replied(w, p, s));
+    }
+    ws_client_find(w->server, &w->peers[1].peer)->work.deadline_ms = 50;
+    launch(w, 0, 3);
+    assert_true(runs(w, 3));
+    launch(w, 1, 4);
+    uint64_t s1 = wss_sync_stream(w, 1, LEGACY);
+    assert_int_equal(w->dev[0].n_preempts, 1);
+    assert_true(runs(w, 4));
+    assert_non_null(find(w, 3, &d, &i));
+    fakedev_stop(&w->dev[d], i, w->dev[d].now_ns, w->dev[d].now_ns + 500, 0.75);
+    wss_turn(w);
+    assert_false(runs(w, 3));
+    end(w, 4, 1000000);
+    assert_true(wss_replied(w, 1, s1));
+    assert_true(runs(w, 3)); /* goes on */
+    assert_int_equal(w->dev[0].n_preempts, 1);
+    end(w, 3, 75000000);
+    wss_free(w);
+}
+
 static void test_gcaps_preempts_and_resumes(void **state)
 {
     (void)state;
@@ -764,6 +798,7 @@ int main(void)
         cmocka_unit_test(test_without_a_policy_nothing_waits),
         cmocka_unit_test(test_fifo_lets_one_at_a_time),
         cmocka_unit_test(test_a_turn_ends_without_a_wait),
+        cmocka_unit_test(test_wattshare_takes_off_what_has_more_time),
         cmocka_unit_test(test_gcaps_preempts_and_resumes),
         cmocka_unit_test(test_best_effort_shares_when_nothing_urgent_is_there),
         cmocka_unit_test(test_sm_sets),
