@@ -46,8 +46,11 @@ static int random_state(struct ws_random *r, const struct ws_sbeet_set *s, int h
             int m = (int)ws_random_integer(r, 1, worst ? WS_MAX(left / 2, 1) : left);
             double end = now + ws_random_uniform(r, 1, 60);
             left -= m;
-            jobs[n] = (struct ws_policy_job){
-                .task = task, .state = WS_JOB_RUNNING, .seq = (uint64_t)n, .gpu = k};
+            jobs[n] = (struct ws_policy_job){.task = task,
+                                             .state = WS_JOB_RUNNING,
+                                             .seq = (uint64_t)n,
+                                             .deadline = end + 10.0 * n,
+                                             .gpu = k};
             runs[2 * k + i] = (struct ws_policy_run){
                 .job = n, .task = task, .n_sm = m, .gpu_end = end, .end = end + 1};
             n++;
@@ -57,8 +60,8 @@ static int random_state(struct ws_random *r, const struct ws_sbeet_set *s, int h
     return n;
 }
 
-static void measure(const char *policy, int n_tasks, int n_gpus, bool worst, double *ret_mean_us,
-                    double *ret_max_us)
+static void measure(const char *policy, bool preempts, int n_tasks, int n_gpus, bool worst,
+                    double *ret_mean_us, double *ret_max_us)
 {
     static struct ws_sbeet_task tasks[MAX_TASKS];
     char text[128] = "", error[160];
@@ -71,6 +74,8 @@ static void measure(const char *policy, int n_tasks, int n_gpus, bool worst, dou
                  k % 2 ? "t400" : "rtx3070@46");
     if (ws_gpus_parse(&gpus, text, error, sizeof(error)))
         stop(error);
+    for (int i = 0; i < gpus.n_types; i++)
+        gpus.types[i].preempts = preempts;
     for (int i = 0; i < n_tasks;
          i++) { /* a load of 0.4 for each GPU, whatever the number of tasks */
         double period = floor(ws_random_uniform(&r, 20, 60) * n_tasks / n_gpus) + 20;
@@ -120,18 +125,19 @@ static void measure(const char *policy, int n_tasks, int n_gpus, bool worst, dou
 }
 
 /* @csv: NULL: not written. */
-static void measure_all(const char *policy, FILE *csv)
+static void measure_all(const char *policy, bool preempts, FILE *csv)
 {
     static const int tasks[] = {6, 12, 25, 50, 100, 200, 400, 800, 1600};
     static const int gpus[] = {2, 4, 8};
-    printf("one decision of %s, us\n%5s %6s %12s %12s %16s %16s %14s\n", policy, "GPUs", "tasks",
-           "random mean", "random max", "own full, mean", "own full, max", "as n log n");
+    printf("one decision of %s%s, us\n%5s %6s %12s %12s %16s %16s %14s\n", policy,
+           preempts ? " where jobs can be taken off" : "", "GPUs", "tasks", "random mean",
+           "random max", "own full, mean", "own full, max", "as n log n");
     for (size_t g = 0; g < sizeof(gpus) / sizeof(*gpus); g++) {
         double unit = 0;
         for (size_t t = 0; t < sizeof(tasks) / sizeof(*tasks); t++) {
             double mean, most, full_mean, full_max;
-            measure(policy, tasks[t], gpus[g], false, &mean, &most);
-            measure(policy, tasks[t], gpus[g], true, &full_mean, &full_max);
+            measure(policy, preempts, tasks[t], gpus[g], false, &mean, &most);
+            measure(policy, preempts, tasks[t], gpus[g], true, &full_mean, &full_max);
             double nlogn = tasks[t] * log2(tasks[t]);
             if (tasks[t] == 100) /* what the rest would be if 100 tasks cost what they cost */
                 unit = full_max / nlogn;
@@ -155,7 +161,8 @@ int main(int argc, char **argv)
         stop("the CSV can't be written");
     if (csv)
         fprintf(csv, "gpus,tasks,mean_us,random_max_us,full_mean_us,full_max_us,n_log_n_us\n");
-    measure_all("sbeet-mg", csv);
-    measure_all("wattshare", NULL);
+    measure_all("sbeet-mg", false, csv);
+    measure_all("wattshare", false, NULL);
+    measure_all("wattshare", true, NULL);
     return csv && fclose(csv) ? 1 : 0;
 }
