@@ -396,15 +396,61 @@ static void renumber_all(struct linker *l)
 
 /* ---- what stays unresolved ---- */
 
+/* The device runtime's functions. nvcc before 12.0 calls them by these names behind "cuda", which
+ * programs may begin names of their own with (CUDA Programming Guide, "CUDA Dynamic Parallelism, API
+ * Reference", and cuda_device_runtime_api.h). */
+static const char *const runtime_names[] = {"DeviceGetAttribute",
+                                            "DeviceGetCacheConfig",
+                                            "DeviceGetLimit",
+                                            "DeviceGetSharedMemConfig",
+                                            "DeviceSynchronize",
+                                            "EventCreateWithFlags",
+                                            "EventDestroy",
+                                            "EventRecord",
+                                            "EventRecordWithFlags",
+                                            "Free",
+                                            "FuncGetAttributes",
+                                            "GetDevice",
+                                            "GetDeviceCount",
+                                            "GetErrorName",
+                                            "GetErrorString",
+                                            "GetLastError",
+                                            "GetParameterBuffer",
+                                            "GetParameterBufferV2",
+                                            "LaunchDevice",
+                                            "LaunchDeviceV2",
+                                            "Malloc",
+                                            "Memcpy2DAsync",
+                                            "Memcpy3DAsync",
+                                            "MemcpyAsync",
+                                            "Memset2DAsync",
+                                            "Memset3DAsync",
+                                            "MemsetAsync",
+                                            "OccupancyMaxActiveBlocksPerMultiprocessor",
+                                            "OccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                            "PeekAtLastError",
+                                            "RuntimeGetVersion",
+                                            "StreamCreateWithFlags",
+                                            "StreamDestroy",
+                                            "StreamWaitEvent"};
+
+static bool is_runtime_name(const char *name)
+{
+    for (size_t k = 0; k < WS_ARRAY_SIZE(runtime_names); k++) {
+        size_t n = strlen(runtime_names[k]);
+        if (!strncmp(name, runtime_names[k], n) && (!name[n] || !strcmp(name + n, "_ptsz")))
+            return true;
+    }
+    return false;
+}
+
 const char *ws_ptx_device_runtime(const char *name)
 {
-    static const char *const prefixes[] = {"__cudaCDP2", "cuda"};
-    for (size_t k = 0; k < WS_ARRAY_SIZE(prefixes); k++) {
-        size_t n = strlen(prefixes[k]);
-        if (!strncmp(name, prefixes[k], n) && strcmp(name, "cudaGraphSetConditional"))
-            return name + n;
-    }
-    return NULL;
+    static const char prefix[] = "__cudaCDP2", old[] = "cuda";
+    if (!strncmp(name, prefix, sizeof(prefix) - 1))
+        return name + sizeof(prefix) - 1;
+    bool is_old = !strncmp(name, old, sizeof(old) - 1);
+    return is_old && is_runtime_name(name + sizeof(old) - 1) ? name + sizeof(old) - 1 : NULL;
 }
 
 bool ws_ptx_is_system_func(const char *name)

@@ -221,6 +221,27 @@ static void test_function_pointers(void **state)
                             k ? "two" : "one");
 }
 
+/* A program may begin the names of its own functions as the device runtime's begin. */
+static void test_names_like_the_runtimes(void **state)
+{
+    struct fix *f = *state;
+    must_link(f, LINK(f, WS_PTX_LINK_STRICT,
+                      HEAD ".extern .func cudaFreeAll();\n.visible .entry k()\n{\n"
+                           "call.uni cudaFreeAll, ();\nret;\n}\n",
+                      HEAD ".visible .func cudaFreeAll()\n{\nret;\n}\n"));
+    assert_false(ws_ptx_find_func(f->m, "cudaFreeAll")->is_decl);
+    assert_int_equal(LINK(f, WS_PTX_LINK_STRICT,
+                          HEAD ".extern .func cudaFreeAll();\n.visible .entry k()\n{\n"
+                               "call.uni cudaFreeAll, ();\nret;\n}\n"),
+                     WS_PTX_E_NOTFOUND);
+    must_say(f, "unresolved external function 'cudaFreeAll'");
+    must_link(f,
+              LINK(f, WS_PTX_LINK_STRICT,
+                   HEAD ".extern .func (.param .b32 r) cudaGetLastError_ptsz();\n.visible .entry "
+                        "k()\n{\n{ .param .b32 r; call.uni (r), cudaGetLastError_ptsz, (); }\n"
+                        "ret;\n}\n"));
+}
+
 static void test_unresolved(void **state)
 {
     struct fix *f = *state;
@@ -404,6 +425,7 @@ int main(void)
         T(test_weak_and_common),
         T(test_function_pointers),
         T(test_unresolved),
+        T(test_names_like_the_runtimes),
         T(test_conflicts),
         T(test_the_newest_target_counts),
         T(test_aliases),
