@@ -230,7 +230,8 @@ static double dynamic_w(const struct building *b, const struct traced_job *jobs,
     for (size_t i = 0; i < n; i++)
         for (size_t k = jobs[i].first; k <= jobs[i].last; k++) {
             const struct ws_report_slice *p = b->order[k];
-            for (int of = 0; p->is_kernel && of <= (b->type_of[p->gpu] == t); of++) {
+            int n_sums = !p->is_kernel ? 0 : b->type_of[p->gpu] == t ? 2 : 1;
+            for (int of = 0; of < n_sums; of++) {
                 uj[of] += (double)p->energy_uj;
                 sm_us[of] += (p->end_us - p->start_us) * WS_MAX((int)p->n_sms, 1);
             }

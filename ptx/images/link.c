@@ -397,8 +397,8 @@ static void renumber_all(struct linker *l)
 /* ---- what stays unresolved ---- */
 
 /* The device runtime's functions. nvcc before 12.0 calls them by these names behind "cuda", which
- * programs may begin names of their own with (CUDA Programming Guide, "CUDA Dynamic Parallelism, API
- * Reference", and cuda_device_runtime_api.h). */
+ * programs may begin names of their own with (CUDA Programming Guide, "CUDA Dynamic Parallelism,
+ * API Reference", and cuda_device_runtime_api.h). */
 static const char *const runtime_names[] = {"DeviceGetAttribute",
                                             "DeviceGetCacheConfig",
                                             "DeviceGetLimit",
