@@ -8,8 +8,15 @@
 #ifndef WS_MODELS_EVENT_LIMIT_H
 #define WS_MODELS_EVENT_LIMIT_H
 
+#include <stdbool.h>
+
 #include "models/event_power.h"
 #include "models/event_time.h"
+
+/* The highest share of a core clock, from @lowest to 1, at which @exceeds says false, or @lowest.
+ * @exceeds: whether the board draws too much at this share; it does at 1, and above any share at
+ * which it does. */
+double ws_event_highest_share(double lowest, bool (*exceeds)(void *arg, double share), void *arg);
 
 /* How a launch runs. */
 struct ws_event_run {

@@ -4,6 +4,9 @@
 #include <math.h>
 
 #include "base/macros.h"
+#include "models/event_limit.h"
+
+#define LOWEST 0.02 /* of the core clock, of launches beside each other */
 
 static struct ws_event_clocks mhz(const struct ws_fitted *f, const struct ws_power_clocks *c)
 {
@@ -90,27 +93,40 @@ uint64_t ws_power_most_mw(const struct ws_gpu_spec *spec)
     return known ? (uint64_t)llround(most_w * 1e3) : UINT64_MAX;
 }
 
+struct slowed {
+    const struct ws_draw *d;
+    struct ws_event_gpu gpu;
+    struct ws_event_time time;
+    uint32_t n_sms;
+    double s, full_s, full_volt, most_w; /* s: as it takes here at its full clock */
+    double pace;                         /* what exceeds() saw last */
+};
+
+static bool exceeds(void *arg, double share)
+{
+    struct slowed *x = arg;
+    const struct ws_fitted *f = x->d->fitted;
+    struct ws_power_clocks own = x->d->clocks;
+    double busy;
+    own.core *= share;
+    struct ws_event_clocks clocks = mhz(f, &own);
+    own.volt *= ws_event_power_voltage(&f->power, &f->gpu, &clocks) / x->full_volt;
+    x->pace = x->full_s / ws_event_time_s(&x->time, &x->gpu, &x->d->events, &clocks);
+    return added_w(x->d, &own, x->s / x->pace, x->n_sms, &busy) > x->most_w;
+}
+
 double ws_draw_pace(const struct ws_draw *d, uint64_t ns, uint32_t n_sms, uint64_t less_mw)
 {
-    enum { HALVINGS = 24 };
     const struct ws_fitted *f = d->fitted;
-    struct ws_event_gpu gpu = f->gpu;
-    struct ws_event_time time = f->time;
-    struct ws_event_clocks clocks = mhz(f, &d->clocks);
-    gpu.n_sms = n_sms;
-    time.v[WS_EVENT_TIME_LAUNCH] = 0; /* draws nothing here: it is the catalog's overhead */
-    double busy, low = 0.02, high = 1, pace = 1;
-    double most_w = added_w(d, &d->clocks, (double)ns / 1e9, n_sms, &busy) - (double)less_mw / 1e3;
-    double full_s = ws_event_time_s(&time, &gpu, &d->events, &clocks);
-    double full_volt = ws_event_power_voltage(&f->power, &f->gpu, &clocks);
-    for (int i = 0; i <= HALVINGS; i++) {
-        double share = i < HALVINGS ? (low + high) / 2 : low;
-        struct ws_power_clocks own = d->clocks;
-        own.core *= share;
-        clocks = mhz(f, &own);
-        own.volt *= ws_event_power_voltage(&f->power, &f->gpu, &clocks) / full_volt;
-        pace = full_s / ws_event_time_s(&time, &gpu, &d->events, &clocks);
-        *(added_w(d, &own, (double)ns / 1e9 / pace, n_sms, &busy) > most_w ? &high : &low) = share;
-    }
-    return pace;
+    const struct ws_event_clocks clocks = mhz(f, &d->clocks);
+    struct slowed x = {
+        .d = d, .gpu = f->gpu, .time = f->time, .n_sms = n_sms, .s = (double)ns / 1e9};
+    double busy;
+    x.gpu.n_sms = n_sms;
+    x.time.v[WS_EVENT_TIME_LAUNCH] = 0; /* draws nothing here: it is the catalog's overhead */
+    x.most_w = added_w(d, &d->clocks, x.s, n_sms, &busy) - (double)less_mw / 1e3;
+    x.full_s = ws_event_time_s(&x.time, &x.gpu, &d->events, &clocks);
+    x.full_volt = ws_event_power_voltage(&f->power, &f->gpu, &clocks);
+    (void)exceeds(&x, ws_event_highest_share(LOWEST, exceeds, &x));
+    return x.pace;
 }
