@@ -32,6 +32,9 @@ bool ws_ptx_is_system_func(const char *name);
 /* Of a function of the device runtime, by which kernels start kernels: what follows the prefix of
  * its name, as nvcc since 12.0 or before writes it. NULL: @name is none. */
 const char *ws_ptx_device_runtime(const char *name);
+/* Whether @rest, which ws_ptx_device_runtime() gave, is @function, for either kind of default
+ * stream: the name for those of a thread's own ends with _ptsz. */
+bool ws_ptx_is_device_runtime(const char *rest, const char *function);
 
 /* ---- images (ptx/images/image.c) ----
  *

@@ -434,13 +434,17 @@ static const char *const runtime_names[] = {"DeviceGetAttribute",
                                             "StreamDestroy",
                                             "StreamWaitEvent"};
 
+bool ws_ptx_is_device_runtime(const char *rest, const char *function)
+{
+    size_t n = strlen(function);
+    return !strncmp(rest, function, n) && (!rest[n] || !strcmp(rest + n, "_ptsz"));
+}
+
 static bool is_runtime_name(const char *name)
 {
-    for (size_t k = 0; k < WS_ARRAY_SIZE(runtime_names); k++) {
-        size_t n = strlen(runtime_names[k]);
-        if (!strncmp(name, runtime_names[k], n) && (!name[n] || !strcmp(name + n, "_ptsz")))
+    for (size_t k = 0; k < WS_ARRAY_SIZE(runtime_names); k++)
+        if (ws_ptx_is_device_runtime(name, runtime_names[k]))
             return true;
-    }
     return false;
 }
 

@@ -7,7 +7,6 @@
 #include "device/soft/exec/start.h"
 
 /* Ends the names of those compiled for a default stream of each thread. */
-#define PER_THREAD "_ptsz"
 
 static const struct {
     const char *name;
@@ -40,12 +39,6 @@ static const struct {
     {"EventDestroy", WS_START_NOTHING, "p"},
 };
 
-static bool is_named(const char *name, const char *known)
-{
-    size_t n = strlen(known);
-    return !strncmp(name, known, n) && (!name[n] || !strcmp(name + n, PER_THREAD));
-}
-
 /* Of a structure, 0: it is none: dim3, cudaExtent, cudaPitchedPtr. */
 static unsigned words(char type)
 {
@@ -77,7 +70,7 @@ bool ws_dec_start(struct ws_dec *d, const struct ws_ptx_call *c, const char *nam
 {
     size_t k = 0;
     name = ws_ptx_device_runtime(name);
-    while (name && k < WS_ARRAY_SIZE(calls) && !is_named(name, calls[k].name))
+    while (name && k < WS_ARRAY_SIZE(calls) && !ws_ptx_is_device_runtime(name, calls[k].name))
         k++;
     if (!name || k == WS_ARRAY_SIZE(calls) || c->n_args != strlen(calls[k].args) || c->n_rets > 1)
         return false;
