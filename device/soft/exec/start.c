@@ -213,30 +213,29 @@ static uint32_t add_copy(const struct start_call *x, const struct ws_start *w)
     return add(x->c->b->g, w, NULL);
 }
 
-static uint32_t copy(const struct start_call *x)
+/* A copy of rows. @arg: which arguments are to, from, width, pitches of both, stream. */
+static uint32_t copy_rows(const struct start_call *x, const unsigned arg[6], uint64_t height)
 {
     const struct ws_start w = {.kind = WS_OPK_COPY,
-                               .tail = wide(x, 4) == TAIL_STREAM,
-                               .copy = {.dst_va = wide(x, 0),
-                                        .src_va = wide(x, 1),
-                                        .bytes = wide(x, 2),
-                                        .height = 1,
-                                        .depth = 1}};
+                               .tail = wide(x, arg[5]) == TAIL_STREAM,
+                               .copy = {.dst_va = wide(x, arg[0]),
+                                        .src_va = wide(x, arg[1]),
+                                        .bytes = wide(x, arg[2]),
+                                        .height = height,
+                                        .depth = 1,
+                                        .dst.row = wide(x, arg[3]),
+                                        .src.row = wide(x, arg[4])}};
     return add_copy(x, &w);
+}
+
+static uint32_t copy(const struct start_call *x)
+{
+    return copy_rows(x, (const unsigned[]){0, 1, 2, 2, 2, 4}, 1);
 }
 
 static uint32_t copy_2d(const struct start_call *x)
 {
-    const struct ws_start w = {.kind = WS_OPK_COPY,
-                               .tail = wide(x, 7) == TAIL_STREAM,
-                               .copy = {.dst_va = wide(x, 0),
-                                        .src_va = wide(x, 2),
-                                        .bytes = wide(x, 4),
-                                        .height = wide(x, 5),
-                                        .depth = 1,
-                                        .dst.row = wide(x, 1),
-                                        .src.row = wide(x, 3)}};
-    return add_copy(x, &w);
+    return copy_rows(x, (const unsigned[]){0, 2, 4, 1, 3, 7}, wide(x, 5));
 }
 
 /* Where an end of a copy begins. */
@@ -278,28 +277,27 @@ static uint32_t add_fill(const struct start_call *x, const struct ws_start *w)
     return add(x->c->b->g, w, NULL);
 }
 
-static uint32_t fill(const struct start_call *x)
+/* A fill of rows. @arg: which arguments are address, width, pitch, value, stream. */
+static uint32_t fill_rows(const struct start_call *x, const unsigned arg[5], uint64_t height)
 {
     const struct ws_start w = {.kind = WS_OPK_FILL,
-                               .tail = wide(x, 3) == TAIL_STREAM,
-                               .fill = {.va = wide(x, 0),
-                                        .width_bytes = wide(x, 2),
-                                        .height = 1,
-                                        .pitch_bytes = wide(x, 2),
-                                        .value = (uint8_t)word(x, 1)}};
+                               .tail = wide(x, arg[4]) == TAIL_STREAM,
+                               .fill = {.va = wide(x, arg[0]),
+                                        .width_bytes = wide(x, arg[1]),
+                                        .height = height,
+                                        .pitch_bytes = wide(x, arg[2]),
+                                        .value = (uint8_t)word(x, arg[3])}};
     return add_fill(x, &w);
+}
+
+static uint32_t fill(const struct start_call *x)
+{
+    return fill_rows(x, (const unsigned[]){0, 2, 2, 1, 3}, 1);
 }
 
 static uint32_t fill_2d(const struct start_call *x)
 {
-    const struct ws_start w = {.kind = WS_OPK_FILL,
-                               .tail = wide(x, 5) == TAIL_STREAM,
-                               .fill = {.va = wide(x, 0),
-                                        .width_bytes = wide(x, 3),
-                                        .height = wide(x, 4),
-                                        .pitch_bytes = wide(x, 1),
-                                        .value = (uint8_t)word(x, 2)}};
-    return add_fill(x, &w);
+    return fill_rows(x, (const unsigned[]){0, 3, 1, 2, 5}, wide(x, 4));
 }
 
 static uint64_t of_words(const struct start_call *x, unsigned k)
