@@ -57,12 +57,12 @@ double ws_planner_now(void)
 
 /* ---- nodes ---- */
 
-/* Whether @feature is one of @features, which commas separate. */
-static bool has_feature(const char *features, const char *feature)
+/* Whether @word is one of @list, whose words end at any of @ends. */
+static bool list_has(const char *list, const char *ends, const char *word)
 {
-    size_t n = strlen(feature);
-    for (const char *p = features; p && *p; p += strcspn(p, ","), p += *p == ',')
-        if (!strncmp(p, feature, n) && (!p[n] || p[n] == ','))
+    size_t n = strlen(word);
+    for (const char *p = list; *p; p += strcspn(p, ends), p += strspn(p, ends))
+        if (!strncmp(p, word, n) && strcspn(p, ends) == n)
             return true;
     return false;
 }
@@ -82,14 +82,10 @@ static int n_gpus_of(const char *gres)
     return n > 0 && n <= 64 ? n : 0;
 }
 
-/* Whether @word is one of @state, which + separates; "*" and the like may stand at its end. */
+/* Of a node's state: + separates its words, and the rest may stand at its end. */
 static bool state_has(const char *state, const char *word)
 {
-    size_t n = strlen(word);
-    for (const char *p = state; *p; p += strcspn(p, "+"), p += *p == '+')
-        if (!strncmp(p, word, n) && strcspn(p, "+*~#!%$@^-") == n)
-            return true;
-    return false;
+    return list_has(state, "+*~#!%$@^-", word);
 }
 
 static enum ws_plan_power power_of(const char *state)
@@ -107,7 +103,7 @@ static int take_node(const struct ws_ctld_node *v, void *arg)
     struct ws_plan_node node = {
         .kind = -1, .n_gpus = n_gpus_of(v->gres), .power = power_of(v->state)};
     for (int k = 0; k < s->config->n_kinds; k++)
-        if (has_feature(v->features, s->config->kinds[k].name))
+        if (list_has(v->features, ",", s->config->kinds[k].name))
             node.kind = k;
     bool out = state_has(v->state, "DRAIN") || state_has(v->state, "FAIL"),
          lost = state_has(v->state, "DOWN") || state_has(v->state, "UNKNOWN");
@@ -234,8 +230,8 @@ static int index_of(const char (*names)[64], size_t n, const char *name)
  * again at the next look. */
 static void go_on(const struct news *s, struct held_gpu *h)
 {
-    int node = index_of(s->names, s->n_nodes, h->node);
-    if (!h->id[0] || node < 0)
+    int node = h->id[0] ? index_of(s->names, s->n_nodes, h->node) : -1;
+    if (node < 0)
         return;
     enum ws_plan_power power = s->nodes[node].power;
     if (power == WS_PLAN_OFF && h->step < SWITCHED_ON && ws_ctld_switch_on(h->node))
