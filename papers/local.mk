@@ -54,7 +54,7 @@ papers_libverbs_a_SOURCES += papers/experiments/experiment.h papers/experiments/
 	papers/experiments/edl_online.c papers/experiments/gcaps.c \
 	papers/experiments/gcaps_fig8.def papers/experiments/own.c papers/experiments/own_dvfs.c \
 	papers/experiments/own_edl.c \
-	papers/experiments/own_gcaps.c \
+	papers/experiments/own_rt.c \
 	papers/experiments/own_hunt.c papers/experiments/own_safe.c papers/experiments/rtsim.c \
 	papers/experiments/sbeet.c papers/experiments/stgm.c papers/experiments/truth.h \
 	papers/experiments/truth.c papers/experiments/truth_data.c papers/experiments/truth_2011.c \

@@ -103,8 +103,9 @@ static int make_rta(const struct ws_rta_set *s, const int *gpu_priority, struct 
     return r;
 }
 
+/* @a: NULL: cores are those of @whole, and no task has SMs of its own. */
 static int make_stgm(const struct ws_stgm_set *s, const struct ws_stgm_result *a,
-                     struct ws_rtsim_set *ret)
+                     const struct ws_rta_set *whole, struct ws_rtsim_set *ret)
 {
     int r = ws_rtsim_set_init(ret, s->n_tasks);
     ret->n_cores = s->n_cpus;
@@ -115,18 +116,22 @@ static int make_stgm(const struct ws_stgm_set *s, const struct ws_stgm_result *a
         const struct ws_stgm_task *from = &s->tasks[i];
         struct ws_rtsim_task *t = &ret->tasks[i];
         *t = (struct ws_rtsim_task){.id = i,
-                                    .core = WS_MAX(a->cpu[i], 0),
+                                    .core = a ? WS_MAX(a->cpu[i], 0) : whole->tasks[i].cpu,
                                     .priority = s->n_tasks - i,
                                     .period = from->period,
-                                    .deadline = from->deadline,
-                                    .sms = a->sms[i]};
+                                    .deadline = from->deadline};
+        if (a)
+            t->sms = a->sms[i];
         if ((r = ws_rtsim_set_segments(ret, i, from->n_segments)))
             break;
         for (int k = 0; k < from->n_segments; k++) {
             const struct ws_stgm_segment *g = &s->segments[from->first_segment + k];
             const int64_t *kernel = &s->kernels[(size_t)g->kernel * (size_t)s->n_sm];
             t->segments[k] = (struct ws_rtsim_segment){
-                .before = g->hd, .kernel = kernel[WS_MAX(a->n_sms[i], 1) - 1], .after = g->dh};
+                .before = g->hd,
+                .kernel = kernel[a ? WS_MAX(a->n_sms[i], 1) - 1 : s->n_sm - 1],
+                .after = g->dh,
+                .by_sms = kernel};
         }
         fill_cpu(t, NULL, 0, from->c);
         drop_empty(t);
@@ -169,21 +174,25 @@ int ws_rtsim_set_make(const struct ws_rt_set *from, const struct ws_rta_method *
     *ret_verdict = (struct ws_rtsim_verdict){.placed = true};
     if (from->kind == WS_RT_GCAPS)
         return m && m->stgm ? -EINVAL : analyse_rta(&from->gcaps, m, x, ret, ret_verdict);
-    if (!m)
-        return -EINVAL;
     const struct ws_stgm_set *s = &from->stgm;
     int r = ws_stgm_work_reserve(&x->stgm, s->n_tasks);
     if (r)
         return r;
-    if (!m->stgm) {
+    if (!m || !m->stgm)
         r = ws_stgm_whole_gpu(s, &x->stgm, &x->whole, &ret_verdict->placed);
-        return r ? r : analyse_rta(&x->whole.set, m, x, ret, ret_verdict);
+    if (r)
+        return r;
+    if (!m) {
+        r = make_stgm(s, NULL, &x->whole.set, ret);
+        return r ? r : take_bounds(NULL, s->n_tasks, ret_verdict);
     }
+    if (!m->stgm)
+        return analyse_rta(&x->whole.set, m, x, ret, ret_verdict);
     struct ws_stgm_result a;
     ws_stgm_allocate(s, m->variant, &x->stgm, &a);
     ret_verdict->accepted = a.ok;
     for (int i = 0; i < s->n_tasks; i++)
         ret_verdict->placed &= a.cpu[i] >= 0;
-    r = make_stgm(s, &a, ret);
+    r = make_stgm(s, &a, NULL, ret);
     return r ? r : take_bounds(a.bound, s->n_tasks, ret_verdict);
 }

@@ -27,12 +27,14 @@ struct ws_rtsim_verdict {
 
 /**
  * ws_rtsim_set_make() - the set to simulate
- * @m: NULL: no analysis (a GCAPS set then is as it stands; an STGM set can't be placed:
- * -EINVAL). A method of stgm.h on an STGM set gives cores and SMs; another one puts each kernel
- * on the whole GPU. A method with GPU priorities gives those. If the parts of C or G add up to
- * more than the sum that is analysed (since they are rounded), the longest part is shortened, so
- * that the simulated task never needs more. Empty segments are left out.
- * @ret: deinit whatever is returned; @ret_verdict: free its bounds
+ * @m: NULL: no analysis (a GCAPS set then is as it stands; the tasks of an STGM set go to cores by
+ * worst fit, and have no SMs of their own). A method of stgm.h on an STGM set gives cores and SMs;
+ * another one puts each kernel on the whole GPU. A method with GPU priorities gives those. If the
+ * parts of C or G add up to more than the sum that is analysed (since they are rounded), the
+ * longest part is shortened, so that the simulated task never needs more. Empty segments are left
+ * out.
+ * @ret: borrows from @from what kernels take by SMs; deinit whatever is returned
+ * @ret_verdict: free its bounds
  * Return: 0, -EINVAL (the method is not for sets of this kind), or another negative.
  */
 WS_MUST_CHECK int ws_rtsim_set_make(const struct ws_rt_set *from, const struct ws_rta_method *m,

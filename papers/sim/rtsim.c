@@ -184,7 +184,7 @@ static void complete(struct ws_rtsim *rt)
             if (k == STEP_COPY_IN || k == STEP_COPY_OUT) {
                 if (!a->entered) /* it has only just come to this step */
                     continue;
-                ws_rtsim_request_close(rt, i);
+                ws_rtsim_copy_close(rt, i);
             }
             if (k == STEP_CPU || k == STEP_COPY_IN || k == STEP_COPY_OUT)
                 ws_rtsim_step_next(rt, i);

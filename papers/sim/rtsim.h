@@ -27,6 +27,8 @@ enum { WS_RTSIM_CORES_MAX = 256, WS_RTSIM_TASKS_MAX = 4096, WS_RTSIM_SEGMENTS_MA
 
 struct ws_rtsim_segment {
     int64_t before, kernel, after;
+    /* stgm: [n_sms], what the kernel takes on so many SMs; borrowed. NULL: `kernel` on any */
+    const int64_t *by_sms;
 };
 struct ws_rtsim_task {
     int id;
@@ -40,7 +42,7 @@ struct ws_rtsim_task {
     int64_t *cpu; /* [n_segments + 1], 0 allowed */
     struct ws_rtsim_segment *segments;
     int n_segments;
-    struct ws_sm_set sms; /* stgm */
+    struct ws_sm_set sms; /* stgm: those on which `kernel` is what its kernels take */
 };
 /* Tasks are ordered by decreasing priority; best-effort tasks are last. */
 struct ws_rtsim_set {

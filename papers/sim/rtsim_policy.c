@@ -43,23 +43,32 @@ static double update_ms(const struct ws_rtsim *rt)
                                                : 0;
 }
 
-/* A kernel's time is known on the SMs of its task, and on all where it has none of its own. A task
- * that never asks for the GPU has no cost. */
+/* What all kernels of a job of @task take on @n_sm SMs, in ms; 0: on its own. */
+static double kernels_ms(const struct ws_rtsim *rt, int task, int n_sm)
+{
+    const struct ws_rtsim_task *t = &rt->set->tasks[task];
+    int64_t sum = 0;
+    for (int k = 0; k < t->n_segments; k++) {
+        const struct ws_rtsim_segment *g = &t->segments[k];
+        sum += n_sm && g->by_sms ? g->by_sms[n_sm - 1] : g->kernel;
+    }
+    return (double)sum / (double)rt->set->per_ms;
+}
+
+/* Where kernels have no times by SMs, theirs is known on the SMs of the task, and on all where it
+ * has none of its own. A task that never asks for the GPU has no cost. */
 static void describe_cost(struct ws_rtsim *rt, int i)
 {
     const struct ws_rtsim_task *t = &rt->set->tasks[i];
     double *wcet = &rt->wcet[(size_t)i * (size_t)rt->set->n_sms];
-    int64_t sum = 0;
-    for (int k = 0; k < t->n_segments; k++)
-        sum += t->segments[k].kernel;
-    double kernels = (double)sum / (double)rt->set->per_ms;
+    bool by_sms = t->n_segments && t->segments[0].by_sms;
     int own = (int)ws_sm_set_count(&t->sms);
     if (!own)
         own = rt->set->n_sms;
     for (int m = 1; m <= rt->set->n_sms; m++)
-        wcet[m - 1] = m < own ? INFINITY : kernels;
+        wcet[m - 1] = m < own && !by_sms ? INFINITY : kernels_ms(rt, i, m);
     rt->costs[i] = (struct ws_policy_cost){
-        .n_sm = kernels > 0 ? rt->set->n_sms : 0, .wcet = wcet, .h2d = update_ms(rt)};
+        .n_sm = kernels_ms(rt, i, 0) > 0 ? rt->set->n_sms : 0, .wcet = wcet, .h2d = update_ms(rt)};
 }
 
 void ws_rtsim_policy_describe(struct ws_rtsim *rt)
@@ -116,6 +125,33 @@ static void show_list(struct ws_rtsim *rt)
     rt->observer->list(rt->observer->arg, rt->now, rt->listed);
 }
 
+static bool has_sms(const struct ws_rtsim *rt, int job)
+{
+    return rt->config.policy == WS_RTSIM_STGM && rt->jobs[job].part == WS_PART_KERNEL;
+}
+
+/* Its kernel is as long as it is on the SMs that it is given. Nobody else has them. */
+static void give_sms(struct ws_rtsim *rt, int task, const struct ws_policy_decision *d)
+{
+    struct ws_rtsim_actor *a = &rt->actors[task];
+    const struct ws_rtsim_step *s = step_of(rt, task);
+    const int n_sm = (int)ws_sm_set_count(&d->sms);
+    bool taken = n_sm < 1 || n_sm > rt->set->n_sms;
+    for (int j = 0; j < rt->n_requests && !taken; j++)
+        taken = j != d->job && has_sms(rt, j) && rt->jobs[j].state == WS_JOB_RUNNING &&
+                ws_sm_set_meet(&rt->actors[rt->jobs[j].task].sms, &d->sms);
+    if (taken) {
+        rt->error = -EPROTO;
+        return;
+    }
+    const int64_t *by_sms = rt->set->tasks[task].segments[s->segment].by_sms;
+    a->sms = d->sms;
+    if (!by_sms)
+        return;
+    a->gpu_most = by_sms[n_sm - 1];
+    a->gpu_drawn = a->gpu_left = (a->gpu_drawn * a->gpu_most + s->length - 1) / s->length;
+}
+
 static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
 {
     if (d->kind == WS_DECIDE_TIMER) {
@@ -134,6 +170,8 @@ static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
     if (d->kind != WS_DECIDE_PREEMPT) {
         if (job->state == WS_JOB_WAITING)
             rt->actors[job->task].start = rt->now;
+        if (has_sms(rt, d->job))
+            give_sms(rt, job->task, d);
         job->state = WS_JOB_RUNNING;
     } else {
         job->state = WS_JOB_PREEMPTED;
@@ -141,21 +179,19 @@ static bool carry_out(struct ws_rtsim *rt, const struct ws_policy_decision *d)
     return true;
 }
 
-/* What all kernels of a job of @task take, in ms. */
-static double kernels_ms(const struct ws_rtsim *rt, int task)
-{
-    return rt->costs[task].wcet[rt->set->n_sms - 1];
-}
-
-/* What the kernel of the segment at which @task is still needs at most, in ms. */
-static double kernel_left_ms(const struct ws_rtsim *rt, int task)
+/* What the kernel of the segment at which @task is still needs at most, in ms, on the SMs that it
+ * has. *@ret_on_own: what that would be on those of its task. */
+static double kernel_left_ms(const struct ws_rtsim *rt, int task, double *ret_on_own)
 {
     const struct ws_rtsim_actor *a = &rt->actors[task];
     const int segment = a->steps[a->step].segment;
+    *ret_on_own = 0;
     for (int k = a->step; k < a->n_steps && a->steps[k].segment == segment; k++)
         if (a->steps[k].kind == STEP_GPU) {
-            int64_t had = k == a->step ? a->gpu_drawn - a->gpu_left : 0;
-            return (double)(a->steps[k].length - had) / (double)rt->set->per_ms;
+            double most = (double)(k == a->step ? a->gpu_most : a->steps[k].length);
+            double left = k == a->step ? most - (double)(a->gpu_drawn - a->gpu_left) : most;
+            *ret_on_own = left / most * (double)a->steps[k].length / (double)rt->set->per_ms;
+            return left / (double)rt->set->per_ms;
         }
     return 0;
 }
@@ -183,15 +219,17 @@ static void look(struct ws_rtsim *rt, double now)
     int n = 0;
     for (int j = 0; j < rt->n_requests; j++) {
         struct ws_policy_job *job = &rt->jobs[j];
-        double all = kernels_ms(rt, job->task), left = kernel_left_ms(rt, job->task);
-        job->done = left > 0 ? 1 - left / all : 1;
+        double on_own, left = kernel_left_ms(rt, job->task, &on_own);
+        job->done = on_own > 0 ? 1 - on_own / kernels_ms(rt, job->task, 0) : 1;
         job->after = after_kernel_ms(rt, job->task);
         if (job->state != WS_JOB_RUNNING || job->part != WS_PART_KERNEL)
             continue;
+        const struct ws_sm_set *sms = &rt->actors[job->task].sms;
         rt->slots[n++] = (struct ws_policy_run){.job = j,
                                                 .task = job->task,
-                                                .sms = rt->set->tasks[job->task].sms,
-                                                .n_sm = rt->set->n_sms,
+                                                .sms = *sms,
+                                                .n_sm = has_sms(rt, j) ? (int)ws_sm_set_count(sms)
+                                                                       : rt->set->n_sms,
                                                 .start = now,
                                                 .gpu_start = now,
                                                 .gpu_end = now + left,
@@ -278,4 +316,37 @@ bool ws_rtsim_request_close(struct ws_rtsim *rt, int task)
     if (was_listed)
         show_list(rt);
     return ws_rtsim_ask(rt, &e) || was_listed;
+}
+
+/* ---- copies ---- */
+
+static bool gives_out_copies(const struct ws_rtsim *rt)
+{
+    return !strcmp(rt->ops->name, "stgm");
+}
+
+void ws_rtsim_copy_open(struct ws_rtsim *rt, int task, enum ws_job_part part)
+{
+    if (gives_out_copies(rt))
+        ws_rtsim_request_open(rt, task, part);
+    else
+        rt->actors[task].copy_seq = ++rt->seq;
+}
+
+void ws_rtsim_copy_close(struct ws_rtsim *rt, int task)
+{
+    if (gives_out_copies(rt))
+        ws_rtsim_request_close(rt, task);
+    else
+        rt->actors[task].copy_seq = 0;
+}
+
+bool ws_rtsim_may_copy(const struct ws_rtsim *rt, int task)
+{
+    bool first = true;
+    if (gives_out_copies(rt))
+        return is_listed(rt, task);
+    for (int i = 0; i < rt->set->n_tasks && first; i++)
+        first = !rt->actors[i].copy_seq || rt->actors[i].copy_seq >= rt->actors[task].copy_seq;
+    return first;
 }

@@ -46,8 +46,11 @@ struct ws_rtsim_actor {
     uint64_t boost_seq;
     int64_t left; /* of the step, on the core */
     int64_t gpu_drawn, gpu_left;
-    bool on_gpu;  /* has work for the GPU */
-    bool closing; /* gcaps, hold work: done, but the run list does not know yet */
+    int64_t gpu_most;     /* what the kernel takes at most, of which gpu_drawn is a share */
+    struct ws_sm_set sms; /* stgm: those of the kernel that runs */
+    uint64_t copy_seq;    /* when it asked for the engine, if the policy does not give that out */
+    bool on_gpu;          /* has work for the GPU */
+    bool closing;         /* gcaps, hold work: done, but the run list does not know yet */
     bool wants_lock;
     int64_t release;      /* of the current job */
     int64_t next_release; /* nominal */
@@ -132,6 +135,11 @@ void ws_rtsim_policy_describe(struct ws_rtsim *rt);
 bool ws_rtsim_ask(struct ws_rtsim *rt, const struct ws_policy_event *event);
 bool ws_rtsim_request_open(struct ws_rtsim *rt, int task, enum ws_job_part part);
 bool ws_rtsim_request_close(struct ws_rtsim *rt, int task);
+
+/* The copy engine: of the policy, if that is stgm, and else in order of arrival. */
+void ws_rtsim_copy_open(struct ws_rtsim *rt, int task, enum ws_job_part part);
+void ws_rtsim_copy_close(struct ws_rtsim *rt, int task);
+bool ws_rtsim_may_copy(const struct ws_rtsim *rt, int task);
 
 /* rtsim_steps.c */
 WS_MUST_CHECK int ws_rtsim_program(struct ws_rtsim *rt, int i);

@@ -97,6 +97,7 @@ static void enter(struct ws_rtsim *rt, int i)
     a->left = s->kind == STEP_CPU || s->kind == STEP_COPY_IN || s->kind == STEP_COPY_OUT
                   ? drawn(rt, s->length)
                   : 0;
+    a->gpu_most = s->length;
     a->gpu_drawn = a->gpu_left = s->kind == STEP_GPU ? drawn(rt, s->length) : 0;
 }
 
@@ -208,7 +209,7 @@ void ws_rtsim_act(struct ws_rtsim *rt, int i)
     case STEP_COPY_OUT:
         a->entered = true;
         wait_off_core(rt, i);
-        ws_rtsim_request_open(rt, i, s->kind == STEP_COPY_IN ? WS_PART_COPY_IN : WS_PART_COPY_OUT);
+        ws_rtsim_copy_open(rt, i, s->kind == STEP_COPY_IN ? WS_PART_COPY_IN : WS_PART_COPY_OUT);
         return;
     case STEP_GPU:
         a->entered = true;
@@ -237,10 +238,10 @@ bool ws_rtsim_grant(struct ws_rtsim *rt, int i)
         return true;
     case STEP_COPY_IN:
     case STEP_COPY_OUT:
-        if (!is_listed(rt, i))
+        if (!ws_rtsim_may_copy(rt, i))
             return false;
         if (a->left == 0) {
-            ws_rtsim_request_close(rt, i);
+            ws_rtsim_copy_close(rt, i);
             ws_rtsim_step_next(rt, i);
             return true;
         }

@@ -100,6 +100,9 @@ expect 0 'guarantee=1: jobs missed in sets that pass' $w experiment own-hunt --q
 grep 'guarantee=1: jobs missed' "$tmp/out" | grep -q ' 0\.0 .*reproduces.* sets pass the test, .* [1-9][0-9]* jobs' ||
     fail "own-hunt: jobs are missed"
 expect 0 'U = 0.8: missed deadlines (%), gcaps and ours' $w experiment own-gcaps --quick --no-plot --out "$tmp/gcaps"
+expect 0 'tasks = 16: missed deadlines (%), mpcp and ours' $w experiment own-stgm --quick --no-plot --out "$tmp/stgm"
+grep 'tasks = [0-9]*: missed deadlines' "$tmp/out" | grep -qv reproduces && { cat "$tmp/out"; fail "own-stgm: more is missed than under another policy"; }
+grep -q '^16,fmlp+,4,[0-9.]*[1-9]' "$tmp/stgm/own-stgm.csv" || fail "own-stgm: its sets are too easy"
 # Where it may choose clocks it takes less.
 expect 0 'ranges, wide interval: sets with more misses' $w experiment own-dvfs --quick --no-plot --out "$tmp/dvfs"
 grep -F 'ranges, U = 1.0, wide interval: J' "$tmp/out" | grep -q ' reproduces ' || { cat "$tmp/out"; fail "own-dvfs: clocks save less than a tenth"; }

@@ -264,7 +264,7 @@ static int read_client(const struct ws_json_at *at, struct ws_rtsim_set *s, int 
             v[p] = ws_json_integer_value(&one, 0, 1000000000);
         }
         t->cpu[k] = v[0];
-        t->segments[k] = (struct ws_rtsim_segment){v[1], v[2], v[3]};
+        t->segments[k] = (struct ws_rtsim_segment){.before = v[1], .kernel = v[2], .after = v[3]};
     }
     return n;
 }

@@ -50,8 +50,8 @@ static void make_set(struct ws_rtsim_set *s, const struct row *rows, int n, int6
         t->cpu[0] = rows[i].cpu0;
         t->cpu[gpu] += gpu ? rows[i].cpu1 : 0;
         if (gpu)
-            t->segments[0] =
-                (struct ws_rtsim_segment){rows[i].before, rows[i].kernel, rows[i].after};
+            t->segments[0] = (struct ws_rtsim_segment){
+                .before = rows[i].before, .kernel = rows[i].kernel, .after = rows[i].after};
         for (unsigned k = 0; k < 8; k++)
             if (rows[i].sms >> k & 1)
                 ws_sm_set_add(&t->sms, k);
@@ -640,6 +640,35 @@ static void test_own_policy(void **state)
     run_own(more, 3, NULL, (const int64_t[]){24, 3, 15});
 }
 
+/* Where kernels have sets of SMs, our own policy gives each as many as it likes, and a kernel takes
+ * what it takes on so many. Copies are done one at a time without being asked about. */
+static void test_own_policy_sms(void **state)
+{
+    static const int64_t falling[8] = {50, 40, 30, 25, 22, 20, 18, 16},
+                         even[8] = {12, 12, 12, 12, 12, 12, 12, 12};
+    static const struct row rows[] = {{.kernel = 16},
+                                      {.core = 1, .kernel = 12, .offset = 1},
+                                      {.core = 2, .before = 5, .after = 4},
+                                      {.core = 3, .before = 5}};
+    const struct ws_rtsim_config config = {.policy = WS_RTSIM_STGM, .policy_name = "wattshare"};
+    struct ws_rtsim_set s;
+    int64_t worst[4];
+    (void)state;
+    make_set(&s, rows, 4, 0);
+    s.tasks[0].segments[0].by_sms = falling;
+    s.tasks[1].segments[0].by_sms = even;
+    run_set(&s, config, 900, worst);
+    assert_int_equal(worst[0], 16); /* on all 8; 1 has time to wait */
+    assert_int_equal(worst[1], 15 + 12);
+    assert_int_equal(worst[2], 5 + 5 + 4); /* behind the copy of 3, which had asked before */
+    assert_int_equal(worst[3], 10);
+    s.tasks[1].deadline = 20;
+    run_set(&s, config, 900, worst);
+    assert_int_equal(worst[0], 1 + 18); /* it waits for 1, which has one of them */
+    assert_int_equal(worst[1], 12);
+    ws_rtsim_set_deinit(&s);
+}
+
 static void test_hunt(void **state)
 {
     (void)state;
@@ -749,6 +778,7 @@ int main(void)
         cmocka_unit_test(test_properties),
         cmocka_unit_test(test_other_policy_object),
         cmocka_unit_test(test_own_policy),
+        cmocka_unit_test(test_own_policy_sms),
         cmocka_unit_test(test_hunt),
         cmocka_unit_test(test_checks),
     };
