@@ -69,6 +69,11 @@ tests_unit_backend_test_messages_SOURCES = tests/unit/backend/test_messages.c
 tests_unit_backend_test_messages_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
 TESTS += tests/unit/backend/test_messages
 
+check_PROGRAMS += tests/unit/backend/test_ended
+tests_unit_backend_test_ended_SOURCES = tests/unit/backend/test_ended.c
+tests_unit_backend_test_ended_LDADD = $(WSSERVER_LDADD) $(TEST_LDADD)
+TESTS += tests/unit/backend/test_ended
+
 check_PROGRAMS += tests/unit/backend/test_decode
 tests_unit_backend_test_decode_SOURCES = tests/unit/backend/test_decode.c
 tests_unit_backend_test_decode_LDADD = $(BACKEND_LDADD) $(TEST_LDADD)

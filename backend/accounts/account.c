@@ -81,7 +81,8 @@ struct ws_account {
     uint32_t n_refs;
     uint64_t used[_WS_RESOURCE_N], n_refused[_WS_RESOURCE_N], time_ns[_WS_ACCOUNT_TIME_N];
     struct ws_recent recent[_WS_ACCOUNT_TIME_N];
-    struct ws_payer *payer; /* NULL: not asked for yet */
+    struct ws_payer *payer;      /* NULL: not asked for yet */
+    struct ws_list turn, things; /* in a queue; what of it waits there */
     char name[NAME_BYTES];
     UT_hash_handle hh;
 };
@@ -158,6 +159,8 @@ static struct ws_account *account_new(struct ws_accounts *s, const struct key *k
     a->accounts = s;
     a->pools = user ? &s->users : &s->addresses;
     a->parent = user ? NULL : &s->strangers;
+    ws_list_init(&a->turn);
+    ws_list_init(&a->things);
     if (user && key->uid == WS_ACCOUNT_NO_UID)
         snprintf(a->name, sizeof(a->name), "the user whom nobody told");
     else if (user)
@@ -220,6 +223,7 @@ struct ws_account *ws_account_unref(struct ws_account *a)
         ws_account_release(a, r, a->used[r]); /* a mistake of ours must not last */
     HASH_DEL(s->by_key, a);
     ws_payer_unref(a->payer);
+    ws_list_remove(&a->turn);
     free(a);
     if (s->freed && !s->by_key)
         free(s);
@@ -367,6 +371,25 @@ struct ws_payer *ws_account_payer(struct ws_account *a)
         ws_payer_set_limit(a->payer, own == WS_ACCOUNT_UNLIMITED ? 0 : own);
     ws_payers_set_pool(ws_accounts_pool(a->accounts, WS_RESOURCE_BLOCK_BYTES));
     return a->payer;
+}
+
+void ws_account_queue(struct ws_list *queue, struct ws_account *a, struct ws_list *thing)
+{
+    ws_list_append(&a->things, thing);
+    if (ws_list_empty(&a->turn))
+        ws_list_append(queue, &a->turn);
+}
+
+struct ws_list *ws_account_queue_pop(struct ws_list *queue)
+{
+    struct ws_list *n, *thing = NULL;
+    while (!thing && (n = ws_list_pop(queue))) {
+        struct ws_account *a = ws_list_entry(n, struct ws_account, turn);
+        thing = ws_list_pop(&a->things); /* NULL: they were taken away meanwhile */
+        if (!ws_list_empty(&a->things))
+            ws_list_append(queue, &a->turn);
+    }
+    return thing;
 }
 
 const char *ws_account_name(const struct ws_account *a)

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include "base/list.h"
 #include "base/macros.h"
 
 struct ws_account;
@@ -124,6 +125,12 @@ uint64_t ws_account_time_ns(const struct ws_account *a, enum ws_account_time t);
 struct ws_payer *ws_account_payer(struct ws_account *a);
 /* The same of late (accounts/recent.h). */
 uint64_t ws_account_recent_ns(const struct ws_account *a, enum ws_account_time t, uint64_t now_ns);
+/* A queue in which accounts take turns, however many things of each wait: an account that has some
+ * is in the queue by its node. Who queues them gives them their meaning. */
+/* Adds @thing behind the others of the account. */
+void ws_account_queue(struct ws_list *queue, struct ws_account *a, struct ws_list *thing);
+/* Takes the next thing of the account whose turn it is. NULL: there is none. */
+struct ws_list *ws_account_queue_pop(struct ws_list *queue);
 /* "user 1000", "address 192.0.2.7": for messages. */
 const char *ws_account_name(const struct ws_account *a);
 /* Return: whether it is a user's, whose number is then in *ret. */

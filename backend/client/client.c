@@ -117,5 +117,5 @@ void ws_client_retire(struct ws_client *c, uint64_t n)
 void ws_client_runs(struct ws_client *c)
 {
     if (ws_list_empty(&c->streams.runs))
-        ws_list_append(&c->server->queues.ready, &c->streams.runs);
+        ws_account_queue(&c->server->queues.ready, c->who.account, &c->streams.runs);
 }

@@ -103,8 +103,8 @@ static inline bool ws_error_is_sticky(Ws__Error e)
 
 /* @n more commands are done. */
 void ws_client_retire(struct ws_client *c, uint64_t n);
-/* A stream of the client may go on, or a join may act: it is on server->queues.ready, which
- * scheduling/run.h empties. */
+/* A stream of the client may go on, a join may act, or an operation has ended: it is on
+ * server->queues.ready, which scheduling/run.h empties. */
 void ws_client_runs(struct ws_client *c);
 /* There is something to tell the client: it is on server->out.dirty, which the turn's end empties
  * (wire/out.h). */

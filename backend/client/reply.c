@@ -5,7 +5,7 @@
 #include "backend/client/user.h"
 #include "base/alloc.h"
 
-enum { TAG_REPLIES = 2 << 3 | 2 };
+enum { TAG_REPLIES = 2 << 3 | 2, FULL_BYTES = 256 << 10 };
 
 static size_t put_varint(uint8_t *p, uint64_t v)
 {
@@ -53,6 +53,8 @@ void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessa
     c->out.bytes[c->out.n++] = tag;
     c->out.n += put_varint(c->out.bytes + c->out.n, n);
     c->out.n += protobuf_c_message_pack(m, c->out.bytes + c->out.n);
+    if (WS_UNLIKELY(c->out.n > FULL_BYTES) && ws_list_empty(&c->out.full) && !c->out.stuck_since_ns)
+        ws_list_append(&c->server->out.full, &c->out.full);
 }
 
 /* Whoever gets an answer has waited for it, which may end its job: the dispatcher looks at it

@@ -18,9 +18,11 @@ struct ws_client_out {
     size_t n_reached, cap_reached;
     uint64_t stuck_since_ns; /* 0: the peer takes what we send */
     struct ws_list dirty;    /* server->out.dirty: there is something to send */
+    struct ws_list full;     /* server->out.full */
 };
 struct ws_server_out {
     struct ws_list dirty;
+    struct ws_list full;  /* clients to which so much is to be sent that it is not to become more */
     uint32_t n_congested; /* clients that do not take what we send */
 };
 

@@ -259,6 +259,26 @@ void ws_stream_push_mark(struct ws_stream *s, struct ws_command *j)
     append(s, j);
 }
 
+void ws_client_op_ended(struct ws_command *j)
+{
+    struct ws_client_streams *t = &j->client->streams;
+    j->next = NULL;
+    if (t->ended)
+        t->last_ended->next = j;
+    else
+        t->ended = j;
+    t->last_ended = j;
+    ws_client_runs(j->client);
+}
+
+struct ws_command *ws_client_take_ended(struct ws_client *c)
+{
+    struct ws_command *j = c->streams.ended;
+    if (j)
+        c->streams.ended = j->next;
+    return j;
+}
+
 void ws_stream_stop(struct ws_stream *s)
 {
     ws_list_remove(&s->blocked);

@@ -76,19 +76,27 @@ struct ws_context { /* of a client on one of its devices */
 struct ws_client_streams {
     struct ws_stream *by_id, *last; /* last: that was found */
     uint32_t n;
-    struct ws_list ready;   /* those that may go on: ws_stream.ready */
-    struct ws_list runs;    /* server->queues.ready */
+    struct ws_list ready; /* those that may go on: ws_stream.ready */
+    struct ws_list runs;  /* server->queues.ready, by its account */
+    /* operations that devices have ended, and what follows is yet to be done; oldest first */
+    struct ws_command *ended, *last_ended;
     struct ws_list polling; /* those whose head waits for a value: ws_stream.blocked */
     struct ws_list polls;   /* server->queues.polling, while there are any, or a little longer */
 };
-struct ws_server_queues {    /* what ws_server_run_ready() empties, and polling */
-    struct ws_list ready;    /* clients with streams that may go on, or joins.reached */
+struct ws_server_queues { /* what ws_server_run_ready() empties, and polling */
+    /* accounts of clients with operations that have ended, streams that may go on, or
+     * joins.reached */
+    struct ws_list ready;
     struct ws_list waiting;  /* clients that wait, which the dispatcher is yet to be told */
     struct ws_list gated_go; /* contexts whose gated job is to be let go */
     struct ws_list records;  /* done, and some do not know yet: ws_record.telling */
     struct ws_list polling;  /* clients with streams whose head waits for a value */
     struct ws_list chores;   /* clients whose chores have begun: ws_client_chores.waiting */
-    unsigned n_executed;     /* kernels in this turn of the loop, by the loop itself */
+    /* of this turn of the loop: when its time for these began, 0: not yet; that it is over; and
+     * what was done since the clock was read */
+    uint64_t begun_ns;
+    bool over;
+    unsigned n_run;
 };
 
 WS_MUST_CHECK int ws_context_init(struct ws_context *x, struct ws_client *c, struct ws_gpu *gpu,
@@ -117,12 +125,17 @@ void ws_stream_wake(struct ws_stream *s);
 /* Takes the head away. */
 struct ws_command *ws_stream_pop(struct ws_stream *s);
 /* Makes an operation, which was the head of @s, the stream's running one. When it has ended,
- * ws_operation_ended() (scheduling/run.h) deals with it. */
+ * ws_client_op_ended() is told. */
 void ws_stream_run(struct ws_stream *s, struct ws_command *j);
 /* When @j, at the head of its stream, could start at the earliest: device time. */
 uint64_t ws_stream_ready_ns(const struct ws_command *j);
 /* The command is done: its epoch, and retirement. Frees @j. */
 void ws_stream_leave(struct ws_command *j);
+
+/* A device has ended @j: ws_server_run_ready() will do what follows. */
+void ws_client_op_ended(struct ws_command *j);
+/* The oldest of those; NULL: there is none. */
+struct ws_command *ws_client_take_ended(struct ws_client *c);
 
 /* Of a client that is gone: nothing wakes the stream any more. */
 void ws_stream_stop(struct ws_stream *s);

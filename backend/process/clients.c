@@ -81,6 +81,7 @@ static void client_free(struct ws_client *c)
     ws_status_forget(c);
     ws_list_remove(&c->node);
     ws_list_remove(&c->out.dirty);
+    ws_list_remove(&c->out.full);
     ws_list_remove(&c->jobs.waiting);
     ws_list_remove(&c->streams.runs);
     ws_list_remove(&c->streams.polls);
@@ -131,6 +132,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->node);
     ws_list_init(&c->leaving.node);
     ws_list_init(&c->out.dirty);
+    ws_list_init(&c->out.full);
     ws_chores_init(c);
     ws_list_init(&c->memory.exports);
     ws_list_init(&c->streams.ready);
@@ -429,7 +431,6 @@ static void end(struct ws_client *c)
     if (c->wire.handoff)
         ws_handoff_close(s, c->wire.handoff);
     ws_list_remove(&c->jobs.waiting);
-    ws_list_remove(&c->streams.runs);
     ws_list_remove(&c->streams.polls);
     ws_gated_forget(c);
     ws_dispatch_forget(c);
@@ -457,7 +458,7 @@ void ws_clients_settle(struct ws_server *s)
     do {
         end_dropped(s);
         ws_server_run_ready(s);
-    } while (!ws_list_empty(&s->clients.dropped));
+    } while (ws_server_flush_full(s) || !ws_list_empty(&s->clients.dropped));
 }
 
 /* Return: whether @c was freed before @until_ns. */

@@ -44,20 +44,6 @@
 
 enum { CONGESTED_POLL_MS = 2 };
 
-/* ---- lists that are emptied here ---- */
-
-static void take_finished(struct ws_server *s)
-{
-    for (struct ws_command *j = ws_finished_take(s), *next; j; j = next) {
-        struct ws_client *c = j->client;
-        next = j->next;
-        ws_operation_ended(j);
-        ws_server_run_ready(s);
-        ws_client_flush_full(c);
-    }
-    ws_clients_settle(s);
-}
-
 /* ---- life ---- */
 
 /* The same on every start for the same machine, GPU and place. */
@@ -109,6 +95,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
     ws_steps_init(&s->steps);
     ws_messages_init(s);
     ws_list_init(&s->out.dirty);
+    ws_list_init(&s->out.full);
     ws_list_init(&s->queues.ready);
     ws_list_init(&s->queues.records);
     ws_list_init(&s->queues.polling);
@@ -179,15 +166,17 @@ struct ws_server *ws_server_free(struct ws_server *s)
         ws_client_drop(ws_list_entry(s->clients.all.next, struct ws_client, node), WS__ERROR__OK,
                        "daemon ends");
     for (;;) {
-        ws_clients_settle(s);
         ws_loader_take_done(s->loader);
-        take_finished(s);
+        ws_finished_deal(s);
+        ws_clients_settle(s);
         (void)ws_clients_reap(s, WS_SLICE_UNLIMITED);
+        ws_server_run_turn_ends(s);
         if (ws_list_empty(&s->clients.dying))
             break;
         usleep(200); /* devices were told to let go; they do so soon */
     }
     ws_records_forget(s);
+    (void)ws_account_queue_pop(&s->queues.ready); /* accounts may outlive the server */
     while (atomic_load(&s->commands.n_waking))
         usleep(20);
     ws_energy_log_close(s->energy_log, s);
@@ -275,12 +264,12 @@ static int leaving_ms(const struct ws_server *s)
 
 int ws_server_turn(struct ws_server *s)
 {
-    s->queues.n_executed = 0;
     ws_clients_settle(s);
     if (WS_UNLIKELY(!ws_list_empty(&s->clients.leaving)))
         end_overdue(s);
     ws_loader_take_done(s->loader);
-    take_finished(s);
+    ws_finished_deal(s);
+    ws_clients_settle(s);
     ws_periods_turn(s);
     if (s->dispatch)
         ws_dispatch_turn(s);
@@ -300,6 +289,7 @@ int ws_server_turn(struct ws_server *s)
         ws_server_flush(s);
     more |= ws_clients_reap(s, s->messages.slice_ns);
     ws_messages_turn_ends(s);
+    ws_server_run_turn_ends(s);
     int log_ms = ws_timeout_sooner(ws_energy_log_turn(s->energy_log, s), ws_meters_turn(s));
     if (s->dispatch)
         gate_ms = ws_timeout_sooner(gate_ms, ws_dispatch_left_ms(s));

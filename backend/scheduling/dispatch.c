@@ -351,12 +351,6 @@ void ws_dispatch_waits(struct ws_client *c)
     ws_dispatch_work_off(d);
 }
 
-void ws_dispatch_waiting(struct ws_server *s)
-{
-    while (!ws_list_empty(&s->queues.waiting))
-        ws_dispatch_waits(ws_list_entry(s->queues.waiting.next, struct ws_client, jobs.waiting));
-}
-
 void ws_dispatch_forget(struct ws_client *c)
 {
     struct ws_dispatch *d = c->server->dispatch;

@@ -62,11 +62,9 @@ WS_MUST_CHECK int ws_dispatch_set_policy(struct ws_server *s, const char *name,
 bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j);
 /* An operation of the client's has ended on its device (or was stopped there). */
 void ws_dispatch_op_ended(struct ws_command *j);
-/* The client waits, and all it has given before is done. */
+/* The client waits, and all it has given before is done. ws_client_reply() puts those that have a
+ * job open on server->queues.waiting; this takes it off there. */
 void ws_dispatch_waits(struct ws_client *c);
-/* The same for all clients on server->queues.waiting, to which ws_client_reply() adds those that
- * have a job open. */
-void ws_dispatch_waiting(struct ws_server *s);
 /* It is being dropped: its jobs end here. */
 void ws_dispatch_forget(struct ws_client *c);
 

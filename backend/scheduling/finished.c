@@ -2,7 +2,8 @@
 /* A finished operation reaches the loop in one of two ways: the device finished it inside
  * ws_device_submit(), which the submitter sees by a flag (no queue, no wake-up); or it is pushed
  * on a lock-free list that the loop takes whole, and only the push onto an empty list writes to
- * the eventfd. */
+ * the eventfd. What follows from an end may take long, so the loop only gives each client its own
+ * there; ws_server_run_ready() (run.h) does the rest. */
 #include "backend/scheduling/finished.h"
 
 #include <unistd.h>
@@ -36,7 +37,7 @@ void ws_command_done(struct ws_op *op)
     atomic_fetch_sub(&s->commands.n_waking, 1); /* from here on the server may be gone */
 }
 
-struct ws_command *ws_finished_take(struct ws_server *s)
+static struct ws_command *take_in_order(struct ws_server *s)
 {
     struct ws_command *j = atomic_exchange_explicit(&s->commands.finished, NULL,
                                                     memory_order_acquire),
@@ -48,4 +49,12 @@ struct ws_command *ws_finished_take(struct ws_server *s)
         j = next;
     }
     return in_order;
+}
+
+void ws_finished_deal(struct ws_server *s)
+{
+    for (struct ws_command *j = take_in_order(s), *next; j; j = next) {
+        next = j->next;
+        ws_client_op_ended(j);
+    }
 }

@@ -8,7 +8,7 @@
 
 /* ws_op.done. Any thread. */
 void ws_command_done(struct ws_op *op);
-/* All that were finished since, in their order, linked by next. Loop thread. */
-struct ws_command *ws_finished_take(struct ws_server *s);
+/* Gives all that were finished since to their clients, in their order. Loop thread. */
+void ws_finished_deal(struct ws_server *s);
 
 #endif

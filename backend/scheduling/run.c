@@ -5,7 +5,9 @@
  *
  * Nothing here recurses over streams: whoever makes a stream able to go on puts it on its client's
  * list, and the client on server->queues.ready (ws_stream_wake()). The loop in
- * ws_server_run_ready() takes a stream of one client after the other. */
+ * ws_server_run_ready() lets users take turns, and the clients of each, and takes an operation that
+ * has ended and a stream of one client after the other. A turn of the server has so much time for
+ * that; what is left then waits for the next one. */
 #include "backend/scheduling/run.h"
 
 #include "backend/backend.h"
@@ -106,15 +108,18 @@ static void op_ended(struct ws_command *j)
     ws_stream_leave(j);
 }
 
-/* Commands of a stream until it is another's turn, and of all until the call ends; and how many of
- * them take as long as a reply, or as a small kernel that is executed while it is submitted. Of
- * these there are no more in a turn of the loop: a kernel may start the next one. */
+/* Commands of a stream until it is another's turn; how many take so long that the clock is read;
+ * how many of them take as long as a reply, as what follows on an operation's end, or as a small
+ * kernel that is executed while it is submitted, or a policy's decision. And of how many slices of
+ * time a turn's time for them is. */
 enum {
     PUMP_MOST = 64,
-    RUN_MOST = 1024,
+    CLOCK_COMMANDS = 16,
     REPLY_COMMANDS = 4,
-    EXECUTED_COMMANDS = 16,
-    EXECUTED_MOST = 48
+    ENDED_COMMANDS = 4,
+    EXECUTED_COMMANDS = CLOCK_COMMANDS,
+    DECISION_COMMANDS = CLOCK_COMMANDS,
+    SLICES_A_TURN = 2
 };
 
 /* Return: how many commands it is worth. */
@@ -134,7 +139,6 @@ static unsigned op_start(struct ws_stream *s, struct ws_command *j)
     if (!submit(s, j))
         return 1;
     bool executed = j->op.n_thread_insns > 0; /* by this thread */
-    j->client->server->queues.n_executed += executed;
     take_back(s);
     op_ended(j);
     return executed ? EXECUTED_COMMANDS : 1;
@@ -214,49 +218,7 @@ static unsigned pump(struct ws_stream *s)
     return n;
 }
 
-/* A stream and a join of a client. Return: how many commands that were, or would be by the time it
- * takes. */
-static unsigned run_some(struct ws_client *c)
-{
-    unsigned n = 1;
-    if (c->dropped)
-        return n;
-    struct ws_list *st = ws_list_pop(&c->streams.ready);
-    if (st)
-        n += pump(ws_list_entry(st, struct ws_stream, ready));
-    struct ws_list *join = c->dropped ? NULL : ws_list_pop(&c->joins.reached);
-    if (join)
-        ws_join_finish(ws_list_entry(join, struct ws_join, node));
-    if (!c->dropped && !(ws_list_empty(&c->streams.ready) && ws_list_empty(&c->joins.reached)))
-        ws_client_runs(c);
-    return n;
-}
-
-void ws_server_run_ready(struct ws_server *s)
-{
-    struct ws_list *n;
-    unsigned n_run = 0;
-    while (n_run < RUN_MOST && s->queues.n_executed < EXECUTED_MOST) {
-        if (WS_UNLIKELY(!ws_list_empty(&s->queues.records))) /* beside those who may go on */
-            n_run += REPLY_COMMANDS * ws_record_tell(s);
-        if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
-            ws_dispatch_waiting(s);
-        } else if ((n = ws_list_pop(&s->queues.ready))) {
-            n_run += run_some(ws_list_entry(n, struct ws_client, streams.runs));
-        } else if ((n = ws_list_pop(&s->queues.gated_go))) {
-            ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
-        } else if (ws_list_empty(&s->queues.records)) {
-            return;
-        }
-    }
-}
-
-bool ws_server_has_ready(const struct ws_server *s)
-{
-    const struct ws_server_queues *q = &s->queues;
-    return !ws_list_empty(&q->ready) || !ws_list_empty(&q->records) ||
-           !ws_list_empty(&q->waiting) || !ws_list_empty(&q->gated_go);
-}
+/* ---- what has ended ---- */
 
 static void finished(struct ws_command *j)
 {
@@ -277,17 +239,92 @@ static void finished(struct ws_command *j)
         ws_client_quiesce(c);
 }
 
-void ws_operation_ended(struct ws_command *j)
+/* What follows on the end of the client's oldest operation that has ended, or of the part of it
+ * that was submitted. A merged launch is dealt with as its members. Return: how many commands take
+ * as long. */
+static unsigned end_one(struct ws_client *c)
 {
-    struct ws_command *members[WS_FUSE_MAX];
-    struct ws_server *s = j->client->server;
-    if (WS_LIKELY(!j->carries)) {
-        finished(j);
-        return;
-    }
-    uint32_t n = ws_fused_ended(j->carries, members);
-    for (uint32_t k = 0; k < n; k++) {
+    struct ws_command *members[WS_FUSE_MAX], *j = ws_client_take_ended(c);
+    if (!j)
+        return 0;
+    uint32_t n = 1;
+    if (WS_LIKELY(!j->carries))
+        members[0] = j;
+    else
+        n = ws_fused_ended(j->carries, members);
+    for (uint32_t k = 0; k < n; k++)
         finished(members[k]);
-        ws_server_run_ready(s);
+    return n * ENDED_COMMANDS;
+}
+
+/* ---- the turn ---- */
+
+/* An operation that has ended, a stream and a join of a client. Return: how many commands that
+ * were, or would be by the time it takes. */
+static unsigned run_some(struct ws_client *c)
+{
+    unsigned n = 1 + end_one(c);
+    struct ws_list *st = c->dropped ? NULL : ws_list_pop(&c->streams.ready);
+    if (st)
+        n += pump(ws_list_entry(st, struct ws_stream, ready));
+    struct ws_list *join = c->dropped ? NULL : ws_list_pop(&c->joins.reached);
+    if (join)
+        ws_join_finish(ws_list_entry(join, struct ws_join, node));
+    bool goes_on = !ws_list_empty(&c->streams.ready) || !ws_list_empty(&c->joins.reached);
+    if (c->streams.ended || (goes_on && !c->dropped))
+        ws_client_runs(c);
+    return n;
+}
+
+/* Return: the same, of what is next of all that there is; 0: nothing. */
+static unsigned run_next(struct ws_server *s)
+{
+    struct ws_list *n;
+    unsigned n_run = 0;
+    if (WS_UNLIKELY(!ws_list_empty(&s->queues.records))) /* beside those who may go on */
+        n_run += 1 + REPLY_COMMANDS * ws_record_tell(s);
+    if (WS_UNLIKELY(!ws_list_empty(&s->queues.waiting))) {
+        ws_dispatch_waits(ws_list_entry(s->queues.waiting.next, struct ws_client, jobs.waiting));
+        n_run += DECISION_COMMANDS;
+    } else if ((n = ws_account_queue_pop(&s->queues.ready))) {
+        n_run += run_some(ws_list_entry(n, struct ws_client, streams.runs));
+    } else if ((n = ws_list_pop(&s->queues.gated_go))) {
+        ws_gated_go(ws_list_entry(n, struct ws_context, gated_job.go));
+        n_run++;
     }
+    return n_run;
+}
+
+/* Whether this turn has time for more. */
+static bool has_time(struct ws_server *s)
+{
+    struct ws_server_queues *q = &s->queues;
+    if (q->n_run < CLOCK_COMMANDS || q->over)
+        return !q->over;
+    uint64_t now = ws_clock_ns();
+    q->n_run = 0;
+    q->begun_ns = q->begun_ns ? q->begun_ns : now;
+    q->over = (now - q->begun_ns) / SLICES_A_TURN >= s->messages.slice_ns;
+    return !q->over;
+}
+
+void ws_server_run_ready(struct ws_server *s)
+{
+    unsigned n;
+    while (ws_list_empty(&s->out.full) && has_time(s) && (n = run_next(s)))
+        s->queues.n_run += n;
+}
+
+void ws_server_run_turn_ends(struct ws_server *s)
+{
+    s->queues.begun_ns = 0;
+    s->queues.over = false;
+    s->queues.n_run = 0;
+}
+
+bool ws_server_has_ready(const struct ws_server *s)
+{
+    const struct ws_server_queues *q = &s->queues;
+    return !ws_list_empty(&q->ready) || !ws_list_empty(&q->records) ||
+           !ws_list_empty(&q->waiting) || !ws_list_empty(&q->gated_go);
 }

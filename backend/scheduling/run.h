@@ -6,15 +6,16 @@
 
 #include "backend/client/command.h"
 
-/* Looks at all streams that may go on, finishes the joins that are reached, and tells those who
- * wait for records that are done, and the dispatcher of clients that wait. If that is very much,
- * the rest is left on server->queues for the next call, and clients take turns. Everything that
- * wakes a stream relies on this being called before the loop waits. */
+/* Does what follows on operations that have ended, looks at all streams that may go on, finishes
+ * the joins that are reached, and tells those who wait for records that are done, and the
+ * dispatcher of clients that wait. All of it has so much time in a turn of the server. The rest is
+ * left on server->queues for the next turn, and users take turns. Everything that wakes a stream
+ * relies on this being called before the loop waits. If server->out.full is to be emptied first,
+ * the call ends sooner. */
 void ws_server_run_ready(struct ws_server *s);
-/* Whether that left something for the next call. */
+/* Whether that left something for the next turn. */
 bool ws_server_has_ready(const struct ws_server *s);
-/* The device is done with the operation, or with the part of it that was submitted: what follows
- * from that. A merged launch is dealt with as its members. @j may be gone on return. */
-void ws_operation_ended(struct ws_command *j);
+/* It has its time again. */
+void ws_server_run_turn_ends(struct ws_server *s);
 
 #endif

@@ -783,7 +783,7 @@ static unsigned command(const struct call *k, struct ws_bytes bytes)
             ws_arena_reset(&s->arena);
     }
     ws_server_run_ready(s);
-    ws_client_flush_full(k->c);
+    (void)ws_server_flush_full(s);
     return weight;
 }
 

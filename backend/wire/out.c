@@ -2,8 +2,8 @@
 /* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and
  * leave as one message per client and turn, with the count of retired commands behind them. What
  * the peer does not fetch waits in its socket's buffer, then as the rest of one message in its
- * connection (wire/connection.c), which FULL_BYTES keeps small, and then in client->out.bytes; too
- * much of it, or too long, and the client is dropped. */
+ * connection (wire/connection.c), which server->out.full keeps small, and then in
+ * client->out.bytes; too much of it, or too long, and the client is dropped. */
 #include "backend/wire/out.h"
 
 #include "backend/backend.h"
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384, FULL_BYTES = 256 << 10 };
+enum { TAG_NOTICE = 3 << 3 | 2, KEEP_BYTES = 16384 };
 #define STUCK_MAX_NS (10 * WS_NS_PER_S)
 
 static uint64_t outstanding(const struct ws_client *c)
@@ -101,10 +101,15 @@ static bool flush(struct ws_client *c)
     return false;
 }
 
-void ws_client_flush_full(struct ws_client *c)
+bool ws_server_flush_full(struct ws_server *s)
 {
-    if (WS_UNLIKELY(c->out.n > FULL_BYTES))
-        flush(c);
+    struct ws_list *n;
+    bool any = false;
+    while ((n = ws_list_pop(&s->out.full))) {
+        flush(ws_list_entry(n, struct ws_client, out.full));
+        any = true;
+    }
+    return any;
 }
 
 void ws_server_flush(struct ws_server *s)

@@ -6,9 +6,9 @@
 
 #include "backend/client/client.h"
 
-/* Flushes the client if much has come together. Between commands: what waits for one client
- * stays small. */
-void ws_client_flush_full(struct ws_client *c);
+/* Sends what is for clients for which much has come together. Between pieces of work: what waits
+ * for one client stays small. Return: there was any. */
+bool ws_server_flush_full(struct ws_server *s);
 void ws_server_flush(struct ws_server *s); /* all clients that something is to be told */
 /* Sends one message. Return: 0, -ENOMEM, or as ws_transport.send. */
 int ws_server_send(struct ws_server *s, const struct ws_peer *to, const Ws__ServerMessage *m);
