@@ -49,18 +49,24 @@ static void shell(const char *format, ...)
         die(command);
 }
 
+const char *place_daemon_build(void)
+{
+    const char *other = getenv("WS_DAEMON_BUILD");
+    return other ? other : ".";
+}
+
 /* The build tree is the working directory, as for all tests. */
 const char *place_make(void)
 {
     snprintf(place, sizeof(place), "/tmp/wattshare-attack-%d", (int)getpid());
     if (mkdir(place, 0755))
         die(place);
-    shell(
-        "cp backend/wattshared frontend/libwattshare.so tests/attack/bystander "
-        "tests/attack/libclockjump.so tests/attack/libturns.so device/worker/wattshare-gpu-worker "
-        "tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 %s/ && cp -rL conf/gpu.d "
-        "%s/gpu.d && chmod -R a+rX %s",
-        place, place, place);
+    shell("cp frontend/libwattshare.so tests/attack/bystander tests/attack/libclockjump.so "
+          "tests/attack/libturns.so %s/ && cp -rL conf/gpu.d %s/gpu.d",
+          place, place);
+    shell("cd %s && cp backend/wattshared device/worker/wattshare-gpu-worker "
+          "tests/mock/libcuda.so.1 tests/mock/libnvidia-ml.so.1 %s/ && chmod -R a+rX %s",
+          place_daemon_build(), place, place);
     return place;
 }
 

@@ -16,6 +16,9 @@ const char *place_make(void);
 void place_remove(void);
 /* Programs that this process becomes load @libraries ("a:b") first. */
 void place_preload(const char *libraries);
+/* The build tree of the daemon, its workers and the mock driver: this one, or another one that the
+ * environment names (WS_DAEMON_BUILD), which was built with ThreadSanitizer. */
+const char *place_daemon_build(void);
 /* The runtime of the sanitizers, which has to be the first library of whatever has parts that were
  * built with them; "": this build has none. */
 const char *place_sanitizer(void);

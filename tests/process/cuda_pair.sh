@@ -5,7 +5,6 @@
 # other by policies while they run. It fails if a result is wrong or if an unreachable mapping is
 # not refused.
 . "${srcdir:-.}/tests/process/lib.sh"
-mock=$build/tests/mock
 start_pair() { # start_pair [ARGUMENTS…]
     WS_MOCK_GPUS=2 LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"
 }

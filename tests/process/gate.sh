@@ -8,7 +8,6 @@
 # Nothing depends on how long anything takes: kernels last as long as WS_MOCK_SLEEP_US or
 # WS_MOCK_UNTIL says, and leases are long except where they are tested.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-mock=$build/tests/mock
 WATTSHARE_GATE_DRIVER=$mock/libcuda.so.1 WS_MOCK_PROGRAM=1
 export WATTSHARE_GATE_DRIVER WS_MOCK_PROGRAM
 export ASAN_OPTIONS=detect_leaks=0

@@ -10,7 +10,10 @@ build=$PWD
 src=${srcdir:-$(dirname "$0")/../..}
 src=$(cd "$src" && pwd)
 wattshare=$build/cli/wattshare
-wattshared=$build/backend/wattshared
+# The build tree of the daemon, its workers and the mock driver. ./dev tsan names one of its own:
+# ThreadSanitizer's runtime cannot be preloaded into programs that were built without it.
+daemon_build=${WS_DAEMON_BUILD:-$build}
+wattshared=$daemon_build/backend/wattshared
 cuda=$build/tests/cuda
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/wattshare-test.XXXXXX")
 daemon_pid= helper_pid= # of the daemon, and of what else a test starts beside it
@@ -69,6 +72,10 @@ finish() {
     if [ -n "$daemon_pid" ]; then
         stop_daemon || status=1
     fi
+    if grep -A 60 'WARNING: ThreadSanitizer' "$tmp/daemon.log" >&2 2>/dev/null; then
+        echo "FAIL: ThreadSanitizer's reports about the daemon or its workers" >&2
+        status=1
+    fi
     if [ "$status" != 0 ] && [ -f "$tmp/daemon.log" ]; then
         echo "--- the daemon's log" >&2
         tail -n 40 "$tmp/daemon.log" >&2
@@ -113,7 +120,7 @@ alive() {
 }
 
 # start_mock [ARGUMENTS…]: the daemon with a real GPU's device, the driver being the mock.
-mock=$build/tests/mock
+mock=$daemon_build/tests/mock
 start_mock() {
     if [ -n "$asan" ]; then
         ASAN_OPTIONS=detect_leaks=1 LD_LIBRARY_PATH=$mock start_daemon --gpus cuda "$@"

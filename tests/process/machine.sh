@@ -4,7 +4,6 @@
 # isolation they must work (the mock driver runs PTX in place of the machine code). With isolation,
 # and on software GPUs, they must be refused with a message that says what would be accepted.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
-mock=$build/tests/mock
 mkdir "$tmp/ptx"
 "$cuda/drv_machine" ptx "$tmp/ptx/step.ptx"
 programs=drv/machine
