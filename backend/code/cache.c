@@ -341,6 +341,14 @@ int ws_image_code_make(const struct ws_image *i, struct ws_device *device, const
     return 0;
 }
 
+uint32_t ws_cache_n_codes(struct ws_cache *c)
+{
+    pthread_mutex_lock(&c->code_lock);
+    uint32_t n = c->n_codes;
+    pthread_mutex_unlock(&c->code_lock);
+    return n;
+}
+
 void ws_code_unref(struct ws_cache *c, struct ws_code_entry *e)
 {
     pthread_mutex_lock(&c->code_lock);

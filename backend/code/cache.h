@@ -114,5 +114,7 @@ WS_MUST_CHECK int ws_image_code_make(const struct ws_image *i, struct ws_device 
 WS_MUST_CHECK int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
                                       struct ws_code_entry *code);
 void ws_code_unref(struct ws_cache *c, struct ws_code_entry *code);
+/* How many codes there are now. Any thread. */
+uint32_t ws_cache_n_codes(struct ws_cache *c);
 
 #endif

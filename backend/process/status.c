@@ -283,7 +283,7 @@ void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
     r->n_preemptions = counts.n_preemptions;
     r->n_merged = counts.n_merged;
     r->n_moves = counts.n_moves;
-    r->n_modules = s->cache.n_codes;
+    r->n_modules = ws_cache_n_codes(&s->cache);
     r->n_messages = s->stats.n_messages;
     r->n_commands = s->stats.n_commands;
 }

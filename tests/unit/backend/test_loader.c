@@ -124,7 +124,7 @@ static void test_two_images_at_once(void **state)
     pthread_mutex_unlock(&f->gate);
     until(f, 0, a);
     until(f, 1, b);
-    assert_int_equal(f->w->server->cache.n_codes, 2);
+    assert_int_equal(ws_cache_n_codes(&f->w->server->cache), 2);
 }
 
 static void test_bad_ptx_is_told_to_all(void **state)
@@ -155,11 +155,11 @@ static void test_a_client_dies_meanwhile(void **state)
     pthread_mutex_unlock(&f->gate);
     until(f, 1, b);
     assert_int_equal(wss_error(f->w, 1, b), 0);
-    for (int i = 0; i < 60000 && f->w->server->cache.n_codes < 2; i++) {
+    for (int i = 0; i < 60000 && ws_cache_n_codes(&f->w->server->cache) < 2; i++) {
         usleep(1000);
         wss_turn(f->w);
     }
-    assert_int_equal(f->w->server->cache.n_codes, 2); /* kept for the next */
+    assert_int_equal(ws_cache_n_codes(&f->w->server->cache), 2); /* kept for the next */
     uint64_t c = load(f, 2, 1, 0, two);
     until(f, 2, c); /* the loop may not have been told yet that it is there */
     assert_int_equal(wss_error(f->w, 2, c), 0);

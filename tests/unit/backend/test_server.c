@@ -413,7 +413,7 @@ static void test_modules_are_shared_and_counted(void **state)
     assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 2, 1, ptx, strlen(ptx))), WS__ERROR__OK);
     assert_int_equal(wss_error(w, 1, wss_load_try(w, 1, 2, 1, ptx, strlen(ptx))),
                      WS__ERROR__INVALID_HANDLE); /* id in use */
-    assert_int_equal(w->server->cache.n_codes, 1);
+    assert_int_equal(ws_cache_n_codes(&w->server->cache), 1);
     assert_int_equal(w->dev[0].n_modules, 1);
     assert_int_equal(w->dev[0].n_instances + w->dev[1].n_instances, 3);
     struct {
@@ -519,7 +519,7 @@ static void test_images_wrong(void **state)
         wss_do(w, 0, WS__COMMAND__C_MODULE_IMAGE, &i);
     }
     assert_false(w->peers[0].dropped);
-    assert_int_equal(w->server->cache.n_codes, 0);
+    assert_int_equal(ws_cache_n_codes(&w->server->cache), 0);
 }
 
 /* ---- segments ---- */
