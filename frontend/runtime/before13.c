@@ -13,9 +13,6 @@
 #include "frontend/graph/graph.h"
 #include "frontend/graph/params.h"
 #include "frontend/runtime/before13.h"
-#include "frontend/interpose/toolkit.h"
-
-#define OLDER() ws_toolkit_before_13(__builtin_return_address(0))
 
 /* ---- graphs: the data of edges is new ---- */
 
@@ -23,7 +20,7 @@ WS_RT_API(cudaGraphAddDependencies,
           (struct ws_graph * g, struct ws_node *const *from, struct ws_node *const *to,
            const struct cuda_edge_data *data, size_t n))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphAddDependencies_v2(g, from, to, NULL, (size_t)data);
     return cudaGraphAddDependencies_v2(g, from, to, data, n);
 }
@@ -32,7 +29,7 @@ WS_RT_API(cudaGraphRemoveDependencies,
           (struct ws_graph * g, struct ws_node *const *from, struct ws_node *const *to,
            const struct cuda_edge_data *data, size_t n))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphRemoveDependencies_v2(g, from, to, NULL, (size_t)data);
     return cudaGraphRemoveDependencies_v2(g, from, to, data, n);
 }
@@ -40,7 +37,7 @@ WS_RT_API(cudaGraphRemoveDependencies,
 WS_RT_API(cudaGraphGetEdges, (struct ws_graph * g, struct ws_node **from, struct ws_node **to,
                               struct cuda_edge_data *data, size_t *n))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphGetEdges_v2(g, from, to, NULL, (size_t *)data);
     return cudaGraphGetEdges_v2(g, from, to, data, n);
 }
@@ -48,7 +45,7 @@ WS_RT_API(cudaGraphGetEdges, (struct ws_graph * g, struct ws_node **from, struct
 WS_RT_API(cudaGraphNodeGetDependencies,
           (struct ws_node * n, struct ws_node **ret, struct cuda_edge_data *data, size_t *n_ret))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphNodeGetDependencies_v2(n, ret, NULL, (size_t *)data);
     return cudaGraphNodeGetDependencies_v2(n, ret, data, n_ret);
 }
@@ -56,7 +53,7 @@ WS_RT_API(cudaGraphNodeGetDependencies,
 WS_RT_API(cudaGraphNodeGetDependentNodes,
           (struct ws_node * n, struct ws_node **ret, struct cuda_edge_data *data, size_t *n_ret))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphNodeGetDependentNodes_v2(n, ret, NULL, (size_t *)data);
     return cudaGraphNodeGetDependentNodes_v2(n, ret, data, n_ret);
 }
@@ -65,7 +62,7 @@ WS_RT_API(cudaGraphAddNode,
           (struct ws_node * *ret, struct ws_graph *g, struct ws_node *const *deps,
            const struct cuda_edge_data *data, size_t n_deps, struct cuda_node_params *p))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaGraphAddNode_v2(ret, g, deps, NULL, (size_t)data,
                                    (struct cuda_node_params *)n_deps);
     return cudaGraphAddNode_v2(ret, g, deps, data, n_deps, p);
@@ -78,7 +75,7 @@ WS_RT_API(cudaStreamGetCaptureInfo,
           (void *stream, int *status, unsigned long long *id, struct ws_graph **graph,
            struct ws_node *const **deps, const struct cuda_edge_data **data, size_t *n))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaStreamGetCaptureInfo_v3(stream, status, id, NULL, NULL, NULL, NULL);
     return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, deps, data, n);
 }
@@ -86,7 +83,7 @@ WS_RT_API(cudaStreamGetCaptureInfo_ptsz,
           (void *stream, int *status, unsigned long long *id, struct ws_graph **graph,
            struct ws_node *const **deps, const struct cuda_edge_data **data, size_t *n))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaStreamGetCaptureInfo_v3_ptsz(stream, status, id, NULL, NULL, NULL, NULL);
     return cudaStreamGetCaptureInfo_v3_ptsz(stream, status, id, graph, deps, data, n);
 }
@@ -96,7 +93,7 @@ WS_RT_API(cudaStreamUpdateCaptureDependencies,
           (void *stream, struct ws_node *const *deps, const struct cuda_edge_data *data, size_t n,
            unsigned flags))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaStreamUpdateCaptureDependencies_v2(stream, deps, NULL, (size_t)data,
                                                       (unsigned)n);
     return cudaStreamUpdateCaptureDependencies_v2(stream, deps, data, n, flags);
@@ -105,7 +102,7 @@ WS_RT_API(cudaStreamUpdateCaptureDependencies_ptsz,
           (void *stream, struct ws_node *const *deps, const struct cuda_edge_data *data, size_t n,
            unsigned flags))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaStreamUpdateCaptureDependencies_v2_ptsz(stream, deps, NULL, (size_t)data,
                                                            (unsigned)n);
     return cudaStreamUpdateCaptureDependencies_v2_ptsz(stream, deps, data, n, flags);
@@ -115,21 +112,22 @@ WS_RT_API(cudaStreamUpdateCaptureDependencies_ptsz,
 
 WS_RT_API(cudaMemAdvise, (uint64_t address, size_t bytes, int advice, struct cuda_mem_location l))
 {
-    return cudaMemAdvise_v2(address, bytes, advice, OLDER() ? ws_location_of_device(l.type) : l);
+    return cudaMemAdvise_v2(address, bytes, advice,
+                            WS_RT_OLDER() ? ws_location_of_device(l.type) : l);
 }
 
 /* Older: (p, bytes, device, stream); @flags as wide as a stream. */
 WS_RT_API(cudaMemPrefetchAsync,
           (const void *p, size_t bytes, struct cuda_mem_location l, uintptr_t flags, void *stream))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaMemPrefetchAsync_v2(p, bytes, ws_location_of_device(l.type), 0, (void *)flags);
     return cudaMemPrefetchAsync_v2(p, bytes, l, (unsigned)flags, stream);
 }
 WS_RT_API(cudaMemPrefetchAsync_ptsz,
           (const void *p, size_t bytes, struct cuda_mem_location l, uintptr_t flags, void *stream))
 {
-    if (OLDER())
+    if (WS_RT_OLDER())
         return cudaMemPrefetchAsync_v2_ptsz(p, bytes, ws_location_of_device(l.type), 0,
                                             (void *)flags);
     return cudaMemPrefetchAsync_v2_ptsz(p, bytes, l, (unsigned)flags, stream);
@@ -150,7 +148,7 @@ static int batch_copy(bool per_thread, const struct ws_batch *b, size_t *failed,
                   struct cuda_memcpy_attributes *attributes, size_t *first, size_t n_attributes,   \
                   void *stream_or_failed, void *older_stream))                                     \
     {                                                                                              \
-        bool older = OLDER();                                                                      \
+        bool older = WS_RT_OLDER();                                                                \
         struct ws_batch b = {dst, src, sizes, n, attributes, first, n_attributes};                 \
         return batch_copy(per_thread, &b, older ? stream_or_failed : NULL,                         \
                           older ? older_stream : stream_or_failed);                                \
@@ -171,7 +169,7 @@ static int batch_copy_3d(bool per_thread, size_t n, struct cuda_memcpy_3d_batch_
     WS_API(name, (size_t n, struct cuda_memcpy_3d_batch_op * ops, unsigned long long flags,        \
                   void *stream_or_flags, void *older_stream))                                      \
     {                                                                                              \
-        if (OLDER())                                                                               \
+        if (WS_RT_OLDER())                                                                         \
             return batch_copy_3d(per_thread, n, ops, (uintptr_t)stream_or_flags,                   \
                                  (size_t *)(uintptr_t)flags, older_stream);                        \
         return batch_copy_3d(per_thread, n, ops, flags, NULL, stream_or_flags);                    \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/runtime/before13.h - the façade functions that those of rt_before13.c call: CUDA 13's
- * forms under CUDA 12's names for them. Defined in the file of their chapter. */
+/* frontend/runtime/before13.h - what CUDA 13 has changed under an old name. The façade functions
+ * are those that before13.c calls: CUDA 13's forms under CUDA 12's names for them, each defined in
+ * the file of its chapter. */
 #ifndef WS_FRONTEND_RUNTIME_BEFORE13_H
 #define WS_FRONTEND_RUNTIME_BEFORE13_H
 
@@ -8,6 +9,19 @@
 #include "frontend/facade.h"
 #include "frontend/graph/graph.h"
 #include "frontend/graph/params.h"
+#include "frontend/interpose/toolkit.h"
+
+/* In a façade function: was the code that calls it built before CUDA 13? */
+#define WS_RT_OLDER() ws_toolkit_before_13(__builtin_return_address(0))
+
+/* Structures to whose ends CUDA 13 has added: how many bytes of them a caller has. What is behind
+ * these bytes in an older program is not the structure's. */
+enum {
+    WS_RT_OLDER_POINTER_ATTRIBUTES = 24,
+    WS_RT_OLDER_RESOURCE_DESC = 64,
+    WS_RT_OLDER_VIEW_DESC = 48,
+};
+#define WS_RT_SIZEOF(structure, older_size) (WS_RT_OLDER() ? (older_size) : sizeof(structure))
 
 #define DECLARE_EDGES_V2(name)                                                                     \
     WS_EXPORT int name(struct ws_graph *g, struct ws_node *const *from, struct ws_node *const *to, \

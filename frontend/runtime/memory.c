@@ -10,6 +10,7 @@
 #include "frontend/facade.h"
 #include "frontend/memory/hostmem.h"
 #include "frontend/memory/pool.h"
+#include "frontend/runtime/before13.h"
 #include "frontend/session/findings.h"
 #include "frontend/stream/work.h"
 
@@ -398,12 +399,13 @@ WS_RT_STREAM_API(cudaMemPrefetchAsync_v2, _ptsz,
 
 WS_RT_API(cudaPointerGetAttributes, (struct cuda_pointer_attributes * a, const void *p))
 {
+    size_t bytes = WS_RT_SIZEOF(*a, WS_RT_OLDER_POINTER_ATTRIBUTES);
     struct ws_hostmem h;
     struct ws_mem_info m;
     WS_RT_ENTER(device);
     if (!a)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, bytes);
     ws_hostmem_find((uintptr_t)p, &h);
     ws_session_mem_find((uintptr_t)p, &m);
     if (h.kind != WS_HOSTMEM_NONE) {

@@ -5,17 +5,21 @@
 
 #include "frontend/context/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/runtime/before13.h"
 #include "frontend/texture/texture.h"
 
 /* ---- between the runtime's descriptions and the driver's ---- */
 
-static int resource_in(const struct cuda_resource_desc *r, struct cu_resource_desc *ret)
+/* @bytes: so many has the caller's structure. */
+static int resource_in(const struct cuda_resource_desc *r, size_t bytes,
+                       struct cu_resource_desc *ret)
 {
     struct ws_texel t = {0};
     int code = CUDA_OK;
     memset(ret, 0, sizeof(*ret));
     ret->resType = r->resType;
-    ret->flags = r->flags;
+    if (bytes == sizeof(*r))
+        ret->flags = r->flags;
     switch (r->resType) {
     case WS_RES_ARRAY:
     case WS_RES_MIPMAP:
@@ -44,12 +48,14 @@ static int resource_in(const struct cuda_resource_desc *r, struct cu_resource_de
     }
 }
 
-static void resource_out(const struct cu_resource_desc *r, struct cuda_resource_desc *ret)
+static void resource_out(const struct cu_resource_desc *r, struct cuda_resource_desc *ret,
+                         size_t bytes)
 {
     struct ws_texel t = {.n_channels = 1};
-    memset(ret, 0, sizeof(*ret));
+    memset(ret, 0, bytes);
     ret->resType = r->resType;
-    ret->flags = r->flags;
+    if (bytes == sizeof(*ret))
+        ret->flags = r->flags;
     if (r->resType == WS_RES_LINEAR) {
         ret->res.linear.devPtr = (void *)(uintptr_t)r->res.linear.devPtr;
         ret->res.linear.sizeInBytes = r->res.linear.sizeInBytes;
@@ -111,14 +117,18 @@ WS_RT_API(cudaCreateTextureObject,
 {
     struct cu_resource_desc resource;
     struct cu_texture_desc texture;
+    struct cuda_view_desc v = {0};
     WS_RT_ENTER(device);
     if (!ret || !r || !t || (unsigned)t->readMode > 1)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = resource_in(r, &resource);
+    int code = resource_in(r, WS_RT_SIZEOF(*r, WS_RT_OLDER_RESOURCE_DESC), &resource);
     if (code)
         return ws_rt_record(code);
     texture_in(t, &texture);
-    return ws_rt_record(ws_texobj_new(ws_ctx_current(), false, &resource, &texture, view, ret));
+    if (view)
+        memcpy(&v, view, WS_RT_SIZEOF(v, WS_RT_OLDER_VIEW_DESC));
+    return ws_rt_record(
+        ws_texobj_new(ws_ctx_current(), false, &resource, &texture, view ? &v : NULL, ret));
 }
 
 WS_RT_API(cudaDestroyTextureObject, (uint64_t object))
@@ -138,7 +148,7 @@ WS_RT_API(cudaDestroyTextureObject, (uint64_t object))
 WS_RT_API(cudaGetTextureObjectResourceDesc, (struct cuda_resource_desc * ret, uint64_t object))
 {
     OBJECT(o, ret, object, false);
-    resource_out(&o.resource, ret);
+    resource_out(&o.resource, ret, WS_RT_SIZEOF(*ret, WS_RT_OLDER_RESOURCE_DESC));
     return CUDA_OK;
 }
 WS_RT_API(cudaGetTextureObjectTextureDesc, (struct cuda_texture_desc * ret, uint64_t object))
@@ -153,7 +163,7 @@ WS_RT_API(cudaGetTextureObjectResourceViewDesc, (struct cuda_view_desc * ret, ui
     OBJECT(o, ret, object, false);
     if (!o.has_view)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    *ret = o.view;
+    memcpy(ret, &o.view, WS_RT_SIZEOF(*ret, WS_RT_OLDER_VIEW_DESC));
     return CUDA_OK;
 }
 
@@ -165,7 +175,7 @@ WS_RT_API(cudaCreateSurfaceObject, (uint64_t * ret, const struct cuda_resource_d
     WS_RT_ENTER(device);
     if (!ret || !r)
         return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = resource_in(r, &resource);
+    int code = resource_in(r, WS_RT_SIZEOF(*r, WS_RT_OLDER_RESOURCE_DESC), &resource);
     if (code)
         return ws_rt_record(code);
     return ws_rt_record(ws_texobj_new(ws_ctx_current(), true, &resource, NULL, NULL, ret));
@@ -178,7 +188,7 @@ WS_RT_API(cudaDestroySurfaceObject, (uint64_t object))
 WS_RT_API(cudaGetSurfaceObjectResourceDesc, (struct cuda_resource_desc * ret, uint64_t object))
 {
     OBJECT(o, ret, object, true);
-    resource_out(&o.resource, ret);
+    resource_out(&o.resource, ret, WS_RT_SIZEOF(*ret, WS_RT_OLDER_RESOURCE_DESC));
     return CUDA_OK;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls the functions of the runtime that have other parameters since CUDA 13, as programs built
- * before CUDA 13 do. It is plain C, with the older prototypes written out, and is linked with
- * rt12_stub.c as the shared libcudart.so.12, and as a static runtime of which only the symbols
- * count. Fails if a function is not read in its older form. */
+/* Calls the functions of the runtime that have other parameters since CUDA 13, or that take
+ * structures which are larger since, as programs built before CUDA 13 do. It is plain C, with the
+ * older prototypes written out, and is linked with rt12_stub.c as the shared libcudart.so.12, and
+ * as a static runtime of which only the symbols count. Fails if a function is not read in its older
+ * form. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,28 @@ struct memset_params {
     size_t pitch;
     unsigned value, element;
     size_t width, height;
+};
+struct pointer_attributes { /* 24 bytes; CUDA 13 has 88 */
+    int type, device;
+    void *device_pointer, *host_pointer;
+};
+struct channels {
+    int x, y, z, w, format;
+};
+struct resource_desc { /* 64 bytes; CUDA 13 has 144, and flags at their end */
+    int type;
+    union {
+        void *array;
+        long long space[7];
+    };
+};
+struct view_desc { /* 48 bytes; CUDA 13 has 112, of which the last must be zero */
+    int format;
+    size_t width, height, depth;
+    unsigned levels[2], layers[2];
+};
+struct texture_desc {
+    int words[18];
 };
 struct node_params { /* CUDA 12.2's: 256 bytes */
     int type, reserved[3];
@@ -60,6 +83,12 @@ int cudaStreamGetCaptureInfo(Stream, int *, unsigned long long *);
 int cudaStreamUpdateCaptureDependencies(Stream, Node *, size_t, unsigned);
 int cudaMemAdvise(const void *, size_t, int, int);
 int cudaMemPrefetchAsync(const void *, size_t, int, Stream);
+int cudaPointerGetAttributes(struct pointer_attributes *, const void *);
+int cudaMallocArray(void **, const struct channels *, size_t, size_t, unsigned);
+int cudaCreateTextureObject(unsigned long long *, const struct resource_desc *,
+                            const struct texture_desc *, const struct view_desc *);
+int cudaGetTextureObjectResourceDesc(struct resource_desc *, unsigned long long);
+int cudaGetTextureObjectResourceViewDesc(struct view_desc *, unsigned long long);
 int cudaMemcpyBatchAsync(void **, void **, size_t *, size_t, struct attributes *, size_t *, size_t,
                          size_t *, Stream);
 
@@ -177,6 +206,46 @@ static void memory(void)
     IS(memcmp(back, h, N), 0);
 }
 
+/* What lies behind a structure that CUDA 13 has made larger is neither read nor written. */
+#define GUARDED(structure)                                                                         \
+    struct {                                                                                       \
+        structure s;                                                                               \
+        unsigned char behind[128];                                                                 \
+    }
+#define GUARD(g) memset((g).behind, 0xa5, sizeof((g).behind))
+#define WHOLE(g)                                                                                   \
+    for (size_t i_ = 0; i_ < sizeof((g).behind); i_++)                                             \
+    IS((g).behind[i_], 0xa5)
+
+static void structures(void)
+{
+    GUARDED(struct pointer_attributes) a;
+    GUARDED(struct resource_desc) r = {.s = {.type = 0}}, r2;
+    GUARDED(struct view_desc) v = {.s = {.format = 0x16, .width = 8, .height = 8}}, v2;
+    struct texture_desc t = {{0}};
+    struct channels c = {.x = 32, .format = 2};
+    unsigned long long texture;
+    int local;
+    GUARD(a);
+    NO(cudaPointerGetAttributes(&a.s, &local));
+    IS(a.s.type, 0);
+    IS(a.s.host_pointer == &local, 1);
+    WHOLE(a);
+
+    GUARD(r);
+    GUARD(r2);
+    GUARD(v);
+    GUARD(v2);
+    NO(cudaMallocArray(&r.s.array, &c, 8, 8, 0));
+    NO(cudaCreateTextureObject(&texture, &r.s, &t, &v.s));
+    NO(cudaGetTextureObjectResourceDesc(&r2.s, texture));
+    IS(r2.s.array == r.s.array, 1);
+    WHOLE(r2);
+    NO(cudaGetTextureObjectResourceViewDesc(&v2.s, texture));
+    IS(v2.s.width, 8);
+    WHOLE(v2);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 5)
@@ -185,6 +254,7 @@ int main(int argc, char **argv)
     graphs();
     capture();
     memory();
+    structures();
     NO(cudaDeviceSynchronize());
     puts("PASS rt12");
     return 0;
