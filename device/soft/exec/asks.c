@@ -23,14 +23,13 @@ void ws_exec_flush_work(struct ws_core_ctx *c)
     c->n_thread_insns = 0;
 }
 
-/* Whether all that a block of one warp begins with is as the block before has left it, but for what
- * compiled code sets. */
+/* Whether all that a block begins with is as the block before has left it, but for what
+ * ws_exec_begin_alike() and compiled code (../jit/blocks.c) set. */
 static bool leaves_all(const struct ws_blockrun *b)
 {
     const struct ws_exec_image *img = b->img;
-    if (!b->settled || !b->compiled || b->n_warps > 1 || b->l1 || b->inspect ||
-        img->uses_reserved_shared || img->depth_max > WS_DEPTH_ALONE || img->recursive ||
-        img->sp_off)
+    if (!b->settled || !b->compiled || b->l1 || b->inspect || img->uses_reserved_shared ||
+        img->depth_max > WS_DEPTH_ALONE || img->recursive || img->sp_off)
         return false;
     for (uint32_t n = 0; n < b->n_block_fills; n++)
         if (img->fills[b->block_fills[n]].sreg == WS_SR_SMID)

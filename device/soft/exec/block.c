@@ -310,38 +310,21 @@ static void choose_way(struct ws_blockrun *b, uint64_t linear)
     b->timed = b->jit && ws_jit_is_open(b->jit);
 }
 
-void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
+/* What a block has counted. */
+static void reset(struct ws_blockrun *b)
 {
-    const struct ws_grid *g = b->g;
-    const struct ws_exec_image *img = b->img;
-    const struct ws_grid_part *before = b->part;
-    choose_way(b, linear);
-    b->ticks = 0;
-    b->part = ws_grid_part_of(g, linear, &b->number);
-    if (before && before->space != b->part->space)
-        wipe(b);
-    b->smid = smid;
-    b->slot = slot;
-    place(b, linear);
     b->n_live = b->n_threads;
     b->n_done_warps = 0;
     b->next_warp = 0;
     b->n_insns = 0;
     b->n_clock_reads = 0;
     b->start_error = 0;
-    if (b->ctx.n_looked)
-        memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
-    b->ctx.n_looked = 0;
-    ws_reuse_block(b, linear);
-    if (b->inspect)
-        ws_inspect_block_start(b);
     b->ctx.n_patterns = 0;
-    for (uint32_t k = b->bars_used; k; k &= k - 1)
-        b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
-    b->bars_used = 0;
-    if (img->uses_reserved_shared)
-        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
-               WS_RESERVED_SHARED_BYTES);
+}
+
+static void begin_warps(struct ws_blockrun *b)
+{
+    const struct ws_exec_image *img = b->img;
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
         w->live = w->exists;
@@ -355,7 +338,61 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         for (uint32_t n = 0; img->sp_off && n < 32; n++)
             ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
     }
+}
+
+void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot)
+{
+    const struct ws_grid *g = b->g;
+    const struct ws_exec_image *img = b->img;
+    const struct ws_grid_part *before = b->part;
+    choose_way(b, linear);
+    b->ticks = 0;
+    b->part = ws_grid_part_of(g, linear, &b->number);
+    if (before && before->space != b->part->space)
+        wipe(b);
+    b->smid = smid;
+    b->slot = slot;
+    place(b, linear);
+    reset(b);
+    if (b->ctx.n_looked)
+        memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
+    b->ctx.n_looked = 0;
+    ws_reuse_block(b, linear);
+    if (b->inspect)
+        ws_inspect_block_start(b);
+    for (uint32_t k = b->bars_used; k; k &= k - 1)
+        b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
+    b->bars_used = 0;
+    if (img->uses_reserved_shared)
+        memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
+               WS_RESERVED_SHARED_BYTES);
+    begin_warps(b);
     fill_rows(b);
+}
+
+bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    int64_t left = b->asks_left - (int64_t)b->n_insns - (b->quantum_start - budget);
+    if (!b->n_alike || left < 0 || b->n_done_warps + 1 != b->n_warps || b->start_error ||
+        c->n_looked || c->penalty || atomic_load_explicit(&b->g->stop, memory_order_relaxed))
+        return false;
+    c->work_before = c->work;
+    ws_exec_flush_work(c);
+    b->ask->step = WS_STEP_DONE;
+    b->ask++;
+    b->asks_left = left;
+    b->n_asks--;
+    b->n_alike--;
+    b->smid = b->ask->smid;
+    b->slot = b->ask->slot;
+    c->work = b->ask->work;
+    place(b, b->ask->linear);
+    reset(b);
+    begin_warps(b);
+    fill_rows(b);
+    ws_exec_begin_step(b, (int64_t)b->ask_insns);
+    return ws_exec_next(b);
 }
 
 /* Mappings may have changed between steps. While none has, those that were found are there still:

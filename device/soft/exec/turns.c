@@ -29,6 +29,7 @@ enum {
      * gets to free it. */
     FAVOUR = 1 << 10,
 };
+#define NO_LIMIT ((const struct ws_uop *)UINTPTR_MAX)
 
 /* No warp can run and not all have ended. */
 static void deadlock(struct ws_blockrun *b)
@@ -187,24 +188,11 @@ static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
 }
 
 /* ---- turns ---- */
-/* Takes the next split out of the warp whose turn it is. Return: false: its turn is over. */
-static inline bool begin_split(struct ws_blockrun *b)
+/* The split is out of the warp whose turn it is, and runs. */
+static inline void take_up(struct ws_blockrun *b, const struct ws_split *s)
 {
-    static const struct ws_uop *const no_limit = (const struct ws_uop *)UINTPTR_MAX;
     struct ws_core_ctx *c = &b->ctx;
     struct ws_round *r = &b->round;
-    struct ws_warp *w = c->w;
-    const struct ws_split *s = &w->splits[0];
-    if (c->budget <= 0 || !w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
-        return false;
-    c->limit = no_limit;
-    if (w->n_splits == 1 && s->state == WS_SPLIT_RUN) {
-        w->n_splits = 0; /* what it was is there still */
-    } else {
-        if (!pick_of_several(w, &r->picked, &c->limit))
-            return false;
-        s = &r->picked;
-    }
     r->before = c->budget;
     r->spent = s->spent;
     r->favour = s->favour;
@@ -214,7 +202,27 @@ static inline bool begin_split(struct ws_blockrun *b)
     c->granted = s->granted;
     c->u = s->u;
     c->enter = s->enter;
-    w->stamp++;
+    c->w->stamp++;
+}
+
+/* Takes the next split out of the warp whose turn it is. Return: false: its turn is over. */
+static inline bool begin_split(struct ws_blockrun *b)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    const struct ws_split *s = &w->splits[0];
+    if (c->budget <= 0 || !w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
+        return false;
+    c->limit = NO_LIMIT;
+    if (w->n_splits == 1 && s->state == WS_SPLIT_RUN) {
+        w->n_splits = 0; /* what it was is there still */
+    } else {
+        if (!pick_of_several(w, &r->picked, &c->limit))
+            return false;
+        s = &r->picked;
+    }
+    take_up(b, s);
     return true;
 }
 
@@ -288,7 +296,7 @@ static bool end_step(struct ws_blockrun *b, enum ws_step how)
     return false;
 }
 
-static void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
+static inline void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
 {
     struct ws_core_ctx *c = &b->ctx;
     struct ws_round *r = &b->round;
@@ -300,6 +308,60 @@ static void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
     c->spin = w->spin;
     r->turn = WS_TURN_NONE;
     r->has_turn = true;
+}
+
+/* The turn of a warp is over in which something ran. What mostly follows, in one go: it waits for
+ * nothing but a barrier, and the next warp has one split, which runs. Return: false: it is
+ * otherwise, and nothing was done. */
+static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w, *next = w + 1;
+    int64_t n = b->quantum_start - budget;
+    if (w->index + 1 >= b->n_warps || r->n_had >= b->n_warps || next->n_splits != 1 ||
+        next->splits[0].state != WS_SPLIT_RUN || n >= r->left || c->penalty || w->waits ||
+        is_stopped(b))
+        return false;
+    w->spin = c->spin != w->spin ? c->spin : 0; /* as note_turn() does */
+    b->n_insns += (uint64_t)n;
+    r->left -= n;
+    r->n_had++;
+    r->ran = true;
+    r->all_wait = false;
+    begin_turn(b, next);
+    next->n_splits = 0;
+    c->limit = NO_LIMIT;
+    take_up(b, &next->splits[0]);
+    return true;
+}
+
+/* As ws_exec_exit() of all lanes of the warp, where nobody waits for them. */
+static inline void end_warp(struct ws_blockrun *b, struct ws_warp *w)
+{
+    w->live = 0;
+    b->n_live -= 32;
+    b->n_done_warps++;
+}
+
+static inline bool is_fresh(const struct ws_blockrun *b, const struct ws_warp *w)
+{
+    return w->n_splits == 1 && w->splits[0].enter == b->img->entry && w->splits[0].mask == ~0u;
+}
+
+int64_t ws_exec_end_warp(struct ws_core_ctx *c, int64_t budget)
+{
+    struct ws_blockrun *b = c->b;
+    struct ws_warp *w = c->w;
+    if (b->bars_used || b->inspect)
+        return 0;
+    if (w->index + 1 == b->n_warps)
+        return ws_exec_begin_alike(b, budget) ? -c->budget : 0;
+    if (!is_fresh(b, w + 1) || !pass_turn(b, budget))
+        return 0;
+    end_warp(b, w);
+    c->n_entered++;
+    return c->budget;
 }
 
 /* Return: false: the step is over. */
@@ -383,7 +445,7 @@ bool ws_exec_next(struct ws_blockrun *b)
     struct ws_round *r = &b->round;
     if (r->over)
         return false;
-    if (r->has_turn && end_split(b) && begin_split(b))
+    if (r->has_turn && end_split(b) && (begin_split(b) || pass_turn(b, b->ctx.budget)))
         return true;
     do {
         if ((r->has_turn && !end_turn(b)) || !next_turn(b))

@@ -6,6 +6,7 @@
 
 #include "device/soft/exec/exec.h"
 
+struct ws_core_ctx;
 struct ws_seg;
 struct ws_uop;
 
@@ -69,5 +70,17 @@ void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns);
  * core is to be entered at ctx.u, or into segment ctx.enter. Return: false: the step is over, and
  * has ended as round.step says. */
 bool ws_exec_next(struct ws_blockrun *b);
+/* All 32 lanes of the warp that has its turn end, in compiled code with @budget left. If there is
+ * nothing to do but to go on with a warp that begins, that one has its turn now. Return: the budget
+ * it has; less than zero: its negative, and it is of the next block (ws_exec_begin_alike()); 0:
+ * nothing was done. */
+int64_t ws_exec_end_warp(struct ws_core_ctx *c, int64_t budget);
+
+/* ---- block.c ---- */
+/* All lanes of the block's last warp end, in compiled code with @budget left. If the next block
+ * that was asked for differs from it only by where it is along x, that one begins, and its first
+ * warp has its turn; what compiled code counted belongs to ctx.work_before. Return: false: nothing
+ * was done. */
+bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget);
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/jit/blocks.c - from one block to the next without leaving compiled code.
+/* device/soft/jit/blocks.c - from one warp or block to the next without leaving compiled code.
  *
- * What the scheduler of the warps (../exec/turns.c) and the start of a block (../exec/block.c) do
- * costs a block of one warp more than its own work. So where such a block ends, all lanes together
- * and in its first turn, and the next block differs from it only by its place along x
- * (ws_blockrun.n_alike), the code does what is left to do: it adds what was counted to the block's
- * work, and writes down which block runs. All else is as a block that starts wants it: the
- * round and the warp are as in any first turn that has just begun. Where anything is otherwise the
- * block ends as all others do. */
+ * Where a block has several warps, the interpreter is asked whether the next one just begins
+ * (ws_exec_end_warp()). For a block of one warp that is too much: what the scheduler of the warps
+ * (../exec/turns.c) and the start of a block (../exec/block.c) do costs more than its own work. So
+ * where it ends, all lanes together and in its first turn, and the next block differs from it only
+ * by its place along x (ws_blockrun.n_alike), the code does what is left to do: it adds what was
+ * counted to the block's work, and writes down which block runs. All else is as a block that starts
+ * wants it: the round and the warp are as in any first turn that has just begun. Where anything is
+ * otherwise the block ends as all others do. */
 #include "device/soft/jit/emit.h"
 
 #include <stddef.h>
@@ -85,7 +86,7 @@ static void set_places(struct next *x, llvm_value at)
     }
 }
 
-void ws_jit_begin_alike(struct ws_jit_emit *e, llvm_block entry)
+static void begin_alike(struct ws_jit_emit *e, llvm_block entry)
 {
     struct next x = {e, ws_jit_field(e, e->i64, CTX(b))};
     llvm_block may = ws_jit_block(e), begin = ws_jit_block(e), no = ws_jit_block(e);
@@ -122,5 +123,52 @@ void ws_jit_begin_alike(struct ws_jit_emit *e, llvm_block entry)
     ws_jit_put(e, ws_jit_int(e, e->i32, 0), e->patterns);
     ws_jit_put(e, turn, e->budget);
     L.BuildBr(e->b, entry);
+    ws_jit_begin(e, no);
+}
+
+/* The answer of ws_exec_end_warp() was not zero. */
+static void begin_warp(struct ws_jit_emit *e, llvm_value answer, llvm_block entry)
+{
+    llvm_block same = ws_jit_block(e), other = ws_jit_block(e);
+    llvm_value none = ws_jit_int(e, e->i64, 0);
+    ws_jit_put(e, answer, e->budget);
+    ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_SGT, answer, none, ""), same, other);
+    ws_jit_begin(e, other);
+    ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work_before)));
+    ws_jit_clear_counts(e);
+    ws_jit_put(e, ws_jit_int(e, e->i32, 0), e->patterns);
+    ws_jit_put(e, L.BuildSub(e->b, none, answer, ""), e->budget);
+    ws_jit_fetch_fills(e, false);
+    L.BuildBr(e->b, same);
+    ws_jit_begin(e, same);
+    ws_jit_fetch_fills(e, true);
+    L.BuildBr(e->b, entry);
+}
+
+/* Whether a warp begins with nothing but what is filled. */
+static bool begins_empty(const struct ws_jit_plan *p)
+{
+    const uint64_t *live = p->live[p->img->entry - p->img->segs];
+    for (uint32_t r = 0; r < p->n_rows; r++)
+        if (ws_jit_has(live, r) && !p->rows[r].fill)
+            return false;
+    return true;
+}
+
+void ws_jit_go_on(struct ws_jit_emit *e, llvm_block entry)
+{
+    if (e->p->n_warps == 1) {
+        begin_alike(e, entry);
+        return;
+    }
+    if (!begins_empty(e->p))
+        return;
+    llvm_block yes = ws_jit_block(e), no = ws_jit_block(e);
+    llvm_value args[] = {e->c, ws_jit_get(e, e->i64, e->budget)};
+    llvm_value answer = ws_jit_call(e, (void (*)(void))ws_exec_end_warp, args, 2);
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, answer, ws_jit_int(e, e->i64, 0), ""), yes, no);
+    ws_jit_begin(e, yes);
+    begin_warp(e, answer, entry);
     ws_jit_begin(e, no);
 }

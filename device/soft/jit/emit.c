@@ -389,8 +389,8 @@ static void emit_exit(struct ws_jit_emit *e)
 {
     const struct ws_uop *u = ws_jit_uop(e);
     bool all = ws_jit_unguarded(e->p, u);
-    if (all && e->v == WS_JIT_WHOLE && e->p->n_warps == 1)
-        ws_jit_begin_alike(e, go(e, WS_JIT_WHOLE, e->p->img->entry));
+    if (all && e->v == WS_JIT_WHOLE)
+        ws_jit_go_on(e, go(e, WS_JIT_WHOLE, e->p->img->entry));
     if (all) {
         llvm_value args[] = {e->c, L.BuildZExt(e->b, ws_jit_active(e), e->i64, "")};
         ws_jit_call(e, (void (*)(void))ws_exec_exit, args, 2);
@@ -730,23 +730,6 @@ static void add_tally(struct ws_jit_emit *e, llvm_value work, unsigned from, uns
     add_to(e, work, from * sizeof(uint64_t), L.BuildZExt(e->b, tally, t, ""), t);
 }
 
-/* Whether the warps of a block have their own. */
-static bool is_warps_own(const struct ws_fill *f)
-{
-    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
-}
-
-static void fetch_fills(struct ws_jit_emit *e, bool warps_own)
-{
-    const struct ws_jit_plan *p = e->p;
-    e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
-    for (uint32_t r = 0; r < p->n_rows; r++) {
-        const struct ws_fill *f = p->rows[r].fill;
-        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
-            ws_jit_fetch(e, r);
-    }
-}
-
 /* Adds what was counted to @work. */
 void ws_jit_add_counts(struct ws_jit_emit *e, llvm_value work)
 {
@@ -832,7 +815,7 @@ static void emit_prologue(struct ws_jit_emit *e)
     ws_jit_put(e, L.GetParam(e->fn, 1), e->entry);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_clear_counts(e);
-    fetch_fills(e, false);
+    ws_jit_fetch_fills(e, false);
 }
 
 /* Where a split of a warp is taken up. */
@@ -842,7 +825,7 @@ static void emit_dispatch(struct ws_jit_emit *e, llvm_block dispatch)
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
-    fetch_fills(e, true);
+    ws_jit_fetch_fills(e, true);
     emit_entries(e);
 }
 

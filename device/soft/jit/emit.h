@@ -104,6 +104,9 @@ llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row);
 /* Makes the row's value that of the register file, and the other way round. */
 void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row);
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row);
+/* Takes from it what is filled, but for constants: what the warps of a block have their own, or the
+ * rest. */
+void ws_jit_fetch_fills(struct ws_jit_emit *e, bool warps_own);
 const struct ws_uop *ws_jit_uop(const struct ws_jit_emit *e); /* that is being emitted */
 /* Words: the lanes that run; those in which the micro-op takes effect. */
 llvm_value ws_jit_active(struct ws_jit_emit *e);
@@ -137,9 +140,9 @@ void ws_jit_add_counts(struct ws_jit_emit *e, llvm_value work);
 void ws_jit_clear_counts(struct ws_jit_emit *e);
 
 /* ---- blocks.c ---- */
-/* The only warp of a block ends here, with all its lanes: begins the next block and goes to
- * @entry, if that is all there is to do. */
-void ws_jit_begin_alike(struct ws_jit_emit *e, llvm_block entry);
+/* A warp ends here, with all its lanes: goes to @entry with the next warp or block, if that is all
+ * there is to do. */
+void ws_jit_go_on(struct ws_jit_emit *e, llvm_block entry);
 
 /* ---- ops.c ---- */
 /* Emits micro-op e->k if there is code for it. */
@@ -171,5 +174,8 @@ void ws_jit_look(struct ws_core_ctx *c, uint64_t host);
  * those of the two. */
 void ws_jit_note(struct ws_core_ctx *c, uint64_t first, uint64_t last, uint64_t store);
 void ws_jit_note_two(struct ws_core_ctx *c, uint64_t a, uint64_t b, uint64_t store);
+/* Minima or maxima at the places @hosts of the lanes @lanes: @how is the bytes, | 1 << 8 signed,
+ * | 1 << 9 a maximum. */
+void ws_jit_improve(const uint64_t *hosts, const void *values, uint64_t lanes, uint64_t how);
 
 #endif

@@ -83,6 +83,30 @@ void ws_jit_note_two(struct ws_core_ctx *c, uint64_t a, uint64_t b, uint64_t sto
     touch(c, second >> 7, of_second, store);
 }
 
+/* As BEST_LOOP of ../exec/atom.inc. */
+#define IMPROVE(U, S)                                                                              \
+    for (uint32_t m = (uint32_t)lanes; m; m &= m - 1) {                                            \
+        unsigned i = (unsigned)__builtin_ctz(m);                                                   \
+        U *at = (U *)(uintptr_t)hosts[i], v = ((const U *)values)[i];                              \
+        U old = __atomic_load_n(at, __ATOMIC_RELAXED);                                             \
+        while (                                                                                    \
+            (how >> 9 & 1 ? (S)v > (S)old : (S)v < (S)old) &&                                      \
+            !__atomic_compare_exchange_n(at, &old, v, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))   \
+            ;                                                                                      \
+    }
+void ws_jit_improve(const uint64_t *hosts, const void *values, uint64_t lanes, uint64_t how)
+{
+    bool wide = (how & 0xff) == 8, is_signed = how >> 8 & 1;
+    if (wide && is_signed)
+        IMPROVE(uint64_t, int64_t)
+    else if (wide)
+        IMPROVE(uint64_t, uint64_t)
+    else if (is_signed)
+        IMPROVE(uint32_t, int32_t)
+    else
+        IMPROVE(uint32_t, uint32_t)
+}
+
 /* ---- running ---- */
 /* Loops that the compiler makes vectors of: this is asked at every entry of a whole warp. */
 #define HOLDS(T)                                                                                   \
@@ -153,7 +177,10 @@ uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)
         return first ? first | COME_BACK : 0;
     }
     uint32_t entry = find_entry(c->b->jit, c);
-    return entry && ++c->n_entered % SOME == 0 ? entry | COME_BACK : entry;
+    if (!entry || ++c->n_entered < SOME)
+        return entry;
+    c->n_entered = 0;
+    return entry | COME_BACK;
 }
 
 void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)

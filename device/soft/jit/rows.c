@@ -291,6 +291,25 @@ void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
         ws_jit_store(e, ws_jit_vector(e, row), row_address(e, row), 32);
 }
 
+/* Whether the warps of a block have their own. */
+static bool is_warps_own(const struct ws_fill *f)
+{
+    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
+}
+
+void ws_jit_fetch_fills(struct ws_jit_emit *e, bool warps_own)
+{
+    const struct ws_jit_plan *p = e->p;
+    enum ws_jit_version before = e->v;
+    e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
+    for (uint32_t r = 0; r < p->n_rows; r++) {
+        const struct ws_fill *f = p->rows[r].fill;
+        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
+            ws_jit_fetch(e, r);
+    }
+    e->v = before;
+}
+
 /* ---- masks ---- */
 const struct ws_uop *ws_jit_uop(const struct ws_jit_emit *e)
 {
