@@ -244,7 +244,8 @@ static bool rank_zero(struct ws_dec *d, insn i)
 
 static bool cluster_wait(struct ws_dec *d)
 {
-    ws_dec_emit3(d, WS_H_bar, 0, ws_dec_const(d, 4, CLUSTER_BARRIER), 0)->x = WS_X_CLUSTER;
+    ws_dec_emit3(d, WS_H_bar, 0, ws_dec_const(d, 4, CLUSTER_BARRIER), 0)->x =
+        WS_X_CLUSTER | WS_X_PLAIN;
     return true;
 }
 

@@ -587,7 +587,8 @@ static void decode_warp(struct ws_dec *d, insn i)
 }
 
 /* bar: a barrier number row, b thread count row or 0; x: WS_SUB of red, or NONE, | 1 << 8 arrive, |
- * 1 << 9 d is a predicate, | 1 << 10 c inverted; c: predicate word of red; d: destination */
+ * 1 << 9 d is a predicate, | 1 << 10 c inverted, | WS_X_PLAIN; c: predicate word of red; d:
+ * destination */
 static void decode_bar(struct ws_dec *d, insn i)
 {
     const struct ws_ptx_operand *o = i->operands;
@@ -609,7 +610,8 @@ static void decode_bar(struct ws_dec *d, insn i)
     }
     struct ws_uop *u = ws_dec_emit3(d, WS_H_bar, dst, id, count);
     u->c = (int32_t)p;
-    u->x = x | (arrive ? 1u << 8 : 0);
+    bool plain = n == 0 || o[at].kind == WS_OPD_IMM;
+    u->x = x | (arrive ? 1u << 8 : 0) | (plain ? (unsigned)WS_X_PLAIN : 0);
 }
 
 /* ---- the stack (9.7.18) ---- */

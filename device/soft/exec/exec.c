@@ -267,24 +267,25 @@ static void bar_result(struct ws_blockrun *b, struct ws_warp *w, const struct ws
         d[__builtin_ctz(m)] = bar->red_popc;
 }
 
-/* Opens barrier id if all it waits for are there. */
-static void bar_check(struct ws_blockrun *b, uint32_t id)
+/* Whether all that the barrier waits for are there. */
+static inline bool bar_is_complete(const struct ws_blockrun *b, const struct ws_barrier *bar)
+{
+    if (!bar->warps)
+        return false;
+    if (bar->expected == 0)
+        return bar->arrived >= b->n_live;
+    /* lanes that a warp lacks count as there: hardware counts whole warps */
+    uint32_t n = bar->arrived;
+    for (uint32_t k = bar->warps; k; k &= k - 1) {
+        uint32_t w = (uint32_t)__builtin_ctz(k);
+        n += (uint32_t)__builtin_popcount(~b->warps[w].live & ~bar->lanes[w]);
+    }
+    return n >= bar->expected;
+}
+
+static void bar_open(struct ws_blockrun *b, uint32_t id)
 {
     struct ws_barrier *bar = &b->bars[id];
-    if (!bar->warps)
-        return;
-    if (bar->expected == 0) {
-        if (bar->arrived < b->n_live)
-            return;
-    } else { /* lanes that a warp lacks count as there: hardware counts whole warps */
-        uint32_t n = bar->arrived;
-        for (uint32_t k = bar->warps; k; k &= k - 1) {
-            uint32_t w = (uint32_t)__builtin_ctz(k);
-            n += (uint32_t)__builtin_popcount(~b->warps[w].live & ~bar->lanes[w]);
-        }
-        if (n < bar->expected)
-            return;
-    }
     for (uint32_t k = bar->warps; k; k &= k - 1) {
         struct ws_warp *w = &b->warps[__builtin_ctz(k)];
         for (uint32_t n = 0; n < w->n_splits; n++) {
@@ -301,8 +302,18 @@ static void bar_check(struct ws_blockrun *b, uint32_t id)
     }
     if (b->inspect)
         ws_inspect_open(b, id);
-    *bar = (struct ws_barrier){.red_and = true};
+    for (uint32_t k = bar->warps; k; k &= k - 1)
+        bar->lanes[__builtin_ctz(k)] = 0;
+    bar->arrived = bar->expected = bar->warps = bar->red_popc = 0;
+    bar->red_and = true;
+    bar->red_or = false;
     b->bars_used &= ~(1u << id);
+}
+
+static inline void bar_check(struct ws_blockrun *b, uint32_t id)
+{
+    if (bar_is_complete(b, &b->bars[id]))
+        bar_open(b, id);
 }
 
 void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
@@ -329,6 +340,7 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     const struct ws_uop *u = s->u;
     unsigned lane = (unsigned)__builtin_ctz(s->mask);
     const uint32_t *ids = (const uint32_t *)(const void *)(w->regs + u->a);
+    bool plain = u->x & WS_X_PLAIN;
     uint32_t id = ids[lane],
              count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
              others = 0, differ = 0;
@@ -338,7 +350,7 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
                       "barrier number or thread count out of range");
         return false;
     }
-    for (unsigned i = 0; i < 32; i++)
+    for (unsigned i = 0; i < 32 && !plain; i++)
         differ |= ids[i] ^ id;
     for (uint32_t m = differ ? s->mask : 0; m; m &= m - 1) {
         unsigned i = (unsigned)__builtin_ctz(m);

@@ -22,6 +22,9 @@ struct ws_isa {
     /* Counts an access of all lanes to global memory, at @va[32] (aligned to 64 bytes). */
     void (*count_lanes)(struct ws_core_ctx *c, const struct ws_uop *u, const uint64_t *va,
                         bool store);
+    /* Counts what its banks cost an access to shared memory, at @off[32] (aligned to 64 bytes), of
+     * @bytes a lane. */
+    void (*count_banks)(struct ws_core_ctx *c, const uint32_t *off, uint32_t bytes);
 };
 extern const struct ws_isa ws_isa_sse2, ws_isa_avx2, ws_isa_avx512;
 

@@ -289,6 +289,7 @@ enum {
     WS_X_RELEASE = 1 << 7,
     WS_X_SC = 1 << 8,
     WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
+    WS_X_PLAIN = 1 << 12,   /* bar: its number is a constant */
     WS_X_SIZE_SHIFT = 12,   /* bytes of an element */
     WS_X_VEC_SHIFT = 16,
 };
