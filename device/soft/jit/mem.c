@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/jit/mem.c - loads, stores and atomics of a whole warp.
+/* device/soft/jit/mem.c - loads and stores of a whole warp, and atomics of all lanes on one place.
  *
- * Of atomics, only those of all lanes on one place have code: what the lanes do together is done
- * once. An address of known shape is checked once for all lanes, and the access made by whole
+ * An address of known shape is checked once for all lanes, and the access made by whole
  * vectors. An address of global memory that has none is compared with consecutive ones at run time.
  * All else (an address outside of the mapping that was used last, misaligned, read-only, or
  * anything that is to be a fault) goes to the interpreter's handler, which says what it is. What is
  * counted is what the handlers count (../exec/mem.inc). */
 #include "device/soft/decode/priv.h"
 #include "device/soft/exec/reuse.h"
-#include "device/soft/jit/emit.h"
+#include "device/soft/jit/mem.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -28,49 +27,23 @@ enum {
 };
 #define CTX(member) offsetof(struct ws_core_ctx, member)
 
-struct mem_op {
-    struct ws_jit_emit *e;
-    llvm_builder b;
-    const struct ws_uop *u;
-    bool store, shared;
-    bool general; /* what the interpreter does by its general way: ld_x, st_x */
-    unsigned bytes;
-    uint32_t address, data; /* rows */
-    unsigned lanes;         /* that make it: the first ones */
-    int64_t apart[LANES], low, high;
-    const struct atomic *atomic; /* NULL: a load or store */
-    bool even;                   /* all are multiples of the access's width */
-    unsigned group;              /* so many lanes are consecutive or the same; 0: none are */
-};
-
-/* An operation of which the lanes' parts can be put together and then applied to memory at once. */
-struct atomic {
-    int rmw;     /* LLVM's number of it */
-    int how;     /* of two, that for which this comparison is true is taken; 0: it is no choice */
-    uint64_t id; /* changes nothing; of fewer bytes: the low ones */
-};
-
-static llvm_value i64(struct mem_op *a, uint64_t v)
-{
-    return ws_jit_int(a->e, a->e->i64, v);
-}
-
 /* ---- which access it is ---- */
 /* One of those that are rare in themselves, but for volatile ones. */
-static bool is_general_access(struct mem_op *a, uint16_t h)
+static bool is_general_access(struct ws_jit_access *a, uint16_t h)
 {
     uint32_t x = a->u->x, space = x & WS_X_SPACE_MASK;
     a->bytes = x >> WS_X_SIZE_SHIFT & 15;
     a->store = h == WS_H_st_x;
     a->general = true;
     a->shared = space == WS_SP_SHARED;
+    a->local = space == WS_SP_LOCAL && !(x & WS_X_STRONG);
     return (h == WS_H_ld_x || h == WS_H_st_x) && (x >> WS_X_VEC_SHIFT & 7) == 1 &&
            (a->bytes == 1 || a->bytes == 2 || a->bytes == 4 || a->bytes == 8) &&
            !(x & (WS_X_ACQUIRE | WS_X_RELEASE | WS_X_SC)) &&
-           (x & WS_X_A32 ? a->shared : space == WS_SP_GLOBAL);
+           (a->local || (x & WS_X_A32 ? a->shared : space == WS_SP_GLOBAL));
 }
 
-static bool is_access(struct mem_op *a, uint16_t h)
+static bool is_access(struct ws_jit_access *a, uint16_t h)
 {
     switch (h) {
 #define X(n)                                                                                       \
@@ -92,7 +65,7 @@ static bool is_access(struct mem_op *a, uint16_t h)
     }
 }
 
-static bool group_fits(const struct mem_op *a, unsigned from, unsigned n, int64_t step)
+static bool group_fits(const struct ws_jit_access *a, unsigned from, unsigned n, int64_t step)
 {
     for (unsigned i = 1; i < n; i++)
         if (a->apart[from + i] - a->apart[from] != (int64_t)i * step)
@@ -100,7 +73,7 @@ static bool group_fits(const struct mem_op *a, unsigned from, unsigned n, int64_
     return true;
 }
 
-static unsigned find_group(const struct mem_op *a)
+static unsigned find_group(const struct ws_jit_access *a)
 {
     for (unsigned n = a->lanes; n >= 4; n /= 2) {
         bool fits = true;
@@ -112,7 +85,7 @@ static unsigned find_group(const struct mem_op *a)
     return 0;
 }
 
-static void set_shape(struct mem_op *a, const int64_t *apart)
+static void set_shape(struct ws_jit_access *a, const int64_t *apart)
 {
     memcpy(a->apart, apart, sizeof(a->apart));
     a->low = a->high = 0;
@@ -125,7 +98,7 @@ static void set_shape(struct mem_op *a, const int64_t *apart)
     a->group = a->even ? find_group(a) : 0;
 }
 
-static void consecutive(struct mem_op *a)
+static void consecutive(struct ws_jit_access *a)
 {
     int64_t apart[LANES];
     for (unsigned i = 0; i < LANES; i++)
@@ -134,7 +107,7 @@ static void consecutive(struct mem_op *a)
 }
 
 /* ---- the access itself ---- */
-static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, unsigned lanes)
+static llvm_value concatenate(struct ws_jit_access *a, llvm_value *part, unsigned n, unsigned lanes)
 {
     for (; n > 1; n /= 2, lanes *= 2)
         for (unsigned k = 0; k < n / 2; k++) {
@@ -148,7 +121,7 @@ static llvm_value concatenate(struct mem_op *a, llvm_value *part, unsigned n, un
 }
 
 /* Of the lanes that do not exist it does not matter what they get, but it must be something. */
-static llvm_value all_lanes(struct mem_op *a, llvm_value v)
+static llvm_value all_lanes(struct ws_jit_access *a, llvm_value v)
 {
     int64_t lanes[LANES];
     for (unsigned i = 0; i < LANES; i++)
@@ -159,29 +132,29 @@ static llvm_value all_lanes(struct mem_op *a, llvm_value v)
 }
 
 /* Lane by lane. */
-static llvm_value load_each(struct mem_op *a, llvm_value host)
+static llvm_value load_each(struct ws_jit_access *a, llvm_value host)
 {
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value v = L.GetUndef(L.VectorType(t, LANES));
     for (unsigned i = 0; i < a->lanes; i++) {
-        llvm_value at = L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[i]), "");
+        llvm_value at = L.BuildAdd(a->b, host, ws_jit_i64(a, (uint64_t)a->apart[i]), "");
         v = L.BuildInsertElement(a->b, v, ws_jit_load(a->e, t, at, a->bytes),
                                  ws_jit_int(a->e, a->e->i32, i), "");
     }
     return all_lanes(a, v);
 }
 
-static void store_each(struct mem_op *a, llvm_value host)
+static void store_each(struct ws_jit_access *a, llvm_value host)
 {
     llvm_value v = ws_jit_vector(a->e, a->data);
     for (unsigned i = 0; i < a->lanes; i++) {
         llvm_value lane = L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, i), "");
-        ws_jit_store(a->e, lane, L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[i]), ""),
+        ws_jit_store(a->e, lane, L.BuildAdd(a->b, host, ws_jit_i64(a, (uint64_t)a->apart[i]), ""),
                      a->bytes);
     }
 }
 
-static llvm_value load(struct mem_op *a, llvm_value host)
+static llvm_value load(struct ws_jit_access *a, llvm_value host)
 {
     llvm_type t = ws_jit_int_type(a->e, a->bytes);
     llvm_value part[LANES];
@@ -189,7 +162,7 @@ static llvm_value load(struct mem_op *a, llvm_value host)
     assert(n > 0);
     for (unsigned k = 0; k < n; k++) {
         unsigned from = k * a->group;
-        llvm_value at = L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[from]), "");
+        llvm_value at = L.BuildAdd(a->b, host, ws_jit_i64(a, (uint64_t)a->apart[from]), "");
         if (group_fits(a, from, a->group, a->bytes))
             part[k] = ws_jit_load(a->e, L.VectorType(t, a->group), at, a->bytes);
         else
@@ -198,7 +171,7 @@ static llvm_value load(struct mem_op *a, llvm_value host)
     return all_lanes(a, concatenate(a, part, n, a->group));
 }
 
-static void store(struct mem_op *a, llvm_value host)
+static void store(struct ws_jit_access *a, llvm_value host)
 {
     llvm_value v = ws_jit_vector(a->e, a->data);
     for (unsigned from = 0; from < a->lanes; from += a->group) {
@@ -208,122 +181,16 @@ static void store(struct mem_op *a, llvm_value host)
         llvm_value part =
             L.BuildShuffleVector(a->b, v, L.GetUndef(L.TypeOf(v)),
                                  ws_jit_constants(a->e, a->e->i32, lanes, a->group), "");
-        ws_jit_store(a->e, part, L.BuildAdd(a->b, host, i64(a, (uint64_t)a->apart[from]), ""),
-                     a->bytes);
+        ws_jit_store(a->e, part,
+                     L.BuildAdd(a->b, host, ws_jit_i64(a, (uint64_t)a->apart[from]), ""), a->bytes);
     }
-}
-
-/* ---- all lanes on one place ---- */
-static const struct atomic *find_atomic(uint32_t op, uint32_t type)
-{
-    static const struct atomic add = {LLVM_RMW_ADD, 0, 0}, and = {LLVM_RMW_AND, 0, UINT64_MAX},
-                               or = {LLVM_RMW_OR, 0, 0},
-                               min = {LLVM_RMW_UMIN, LLVM_ULT, UINT64_MAX},
-                               max = {LLVM_RMW_UMAX, LLVM_UGT, 0},
-                               min_32 = {LLVM_RMW_MIN, LLVM_SLT, INT32_MAX},
-                               max_32 = {LLVM_RMW_MAX, LLVM_SGT, UINT32_C(1) << 31},
-                               min_64 = {LLVM_RMW_MIN, LLVM_SLT, INT64_MAX},
-                               max_64 = {LLVM_RMW_MAX, LLVM_SGT, UINT64_C(1) << 63};
-    bool s32 = type == WS_T_S32, s64 = type == WS_T_S64;
-    if (!s32 && !s64 && type != WS_T_U32 && type != WS_T_U64 && type != WS_T_B32 &&
-        type != WS_T_B64)
-        return NULL;
-    switch (op) {
-    case WS_SUB_ADD:
-        return &add;
-    case WS_SUB_AND:
-        return &and;
-    case WS_SUB_OR:
-        return & or ;
-    case WS_SUB_MIN:
-        return s32 ? &min_32 : s64 ? &min_64 : &min;
-    case WS_SUB_MAX:
-        return s32 ? &max_32 : s64 ? &max_64 : &max;
-    default:
-        return NULL;
-    }
-}
-
-static llvm_value join_two(struct mem_op *a, llvm_value x, llvm_value y)
-{
-    switch (a->atomic->rmw) {
-    case LLVM_RMW_ADD:
-        return L.BuildAdd(a->b, x, y, "");
-    case LLVM_RMW_AND:
-        return L.BuildAnd(a->b, x, y, "");
-    case LLVM_RMW_OR:
-        return L.BuildOr(a->b, x, y, "");
-    default:
-        return L.BuildSelect(a->b, L.BuildICmp(a->b, a->atomic->how, x, y, ""), x, y, "");
-    }
-}
-
-/* What all lanes do together. */
-static llvm_value join_all(struct mem_op *a, llvm_value v)
-{
-    for (unsigned n = a->lanes / 2; n; n /= 2) {
-        int64_t low[LANES], high[LANES];
-        for (unsigned i = 0; i < n; i++) {
-            low[i] = i;
-            high[i] = n + i;
-        }
-        v = join_two(
-            a, L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, low, n), ""),
-            L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, high, n), ""));
-    }
-    return L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, 0), "");
-}
-
-/* Of each lane: what those before it do together. */
-static llvm_value join_before(struct mem_op *a, llvm_value v)
-{
-    llvm_value none = ws_jit_int(a->e, ws_jit_int_type(a->e, a->bytes), a->atomic->id);
-    none = ws_jit_splat(a->e, none, LANES);
-    for (unsigned n = 0; n < LANES; n += WS_MAX(n, 1)) { /* first by one lane, then 1, 2, 4… */
-        int64_t from[LANES];
-        unsigned by = WS_MAX(n, 1);
-        for (unsigned i = 0; i < LANES; i++)
-            from[i] = i < by ? LANES : i - by;
-        llvm_value x =
-            L.BuildShuffleVector(a->b, v, none, ws_jit_constants(a->e, a->e->i32, from, LANES), "");
-        v = n ? join_two(a, v, x) : x;
-    }
-    return v;
-}
-
-static void perform_atomic(struct mem_op *a, llvm_value host)
-{
-    enum { SEQ_CST = 7 };
-    llvm_type t = ws_jit_int_type(a->e, a->bytes);
-    llvm_value v = ws_jit_vector(a->e, a->data);
-    llvm_value at = L.BuildIntToPtr(a->b, host, L.PointerType(t, 0), "");
-    llvm_value old = L.BuildAtomicRMW(a->b, a->atomic->rmw, at, join_all(a, v), SEQ_CST, 0);
-    if (a->u->d < 0)
-        return;
-    v = join_two(a, ws_jit_splat(a->e, old, LANES), join_before(a, v));
-    ws_jit_set(a->e, ws_jit_row_of(a->e->p, (uint32_t)a->u->d), v);
-}
-
-/* As count_atomic() of ../exec/atom.inc. */
-static void count_atomic(struct mem_op *a, llvm_value address)
-{
-    ws_jit_bump(a->e, WS_JIT_ATOMICS, i64(a, 1));
-    if (a->shared)
-        return;
-    ws_jit_bump(a->e, WS_JIT_ATOMIC_SECTORS, i64(a, 1));
-    llvm_value work = ws_jit_field(a->e, a->e->i64, CTX(work));
-    llvm_value to = ws_jit_plus(a->e, work, offsetof(struct ws_exec_work, atomic_places));
-    llvm_value bit =
-        L.BuildMul(a->b, L.BuildLShr(a->b, address, i64(a, 9), ""), i64(a, ws_reuse_hash(1)), "");
-    bit = L.BuildShl(a->b, i64(a, 1), L.BuildAnd(a->b, bit, i64(a, 63), ""), "");
-    ws_jit_store(a->e, L.BuildOr(a->b, ws_jit_load(a->e, a->e->i64, to, 8), bit, ""), to, 8);
 }
 
 /* ---- the access, by its kind ---- */
-static void perform(struct mem_op *a, llvm_value host)
+static void perform(struct ws_jit_access *a, llvm_value host)
 {
     if (a->atomic) {
-        perform_atomic(a, host);
+        ws_jit_perform_atomic(a, host);
         return;
     }
     if (!a->store && a->u->x & WS_X_STRONG) {
@@ -342,8 +209,7 @@ static void perform(struct mem_op *a, llvm_value host)
     }
 }
 
-/* The handler's way, and on to @join. */
-static void slow(struct mem_op *a, llvm_block at, llvm_block join)
+void ws_jit_slow(struct ws_jit_access *a, llvm_block at, llvm_block join)
 {
     ws_jit_begin(a->e, at);
     ws_jit_call_handler(a->e);
@@ -351,7 +217,7 @@ static void slow(struct mem_op *a, llvm_block at, llvm_block join)
 }
 
 /* ---- shared memory ---- */
-static unsigned transactions(const struct mem_op *a)
+static unsigned transactions(const struct ws_jit_access *a)
 {
     unsigned group = a->bytes <= 4 ? LANES : 128 / a->bytes, words = (a->bytes + 3) / 4, sum = 0;
     for (unsigned from = 0; from < LANES; from += group) {
@@ -376,7 +242,7 @@ static unsigned transactions(const struct mem_op *a)
 
 /* Patterns other than consecutive ones are counted as count_shared() does: of many, one in
  * SHARED_EVERY stands for the others. */
-static void count_pattern(struct mem_op *a)
+static void count_pattern(struct ws_jit_access *a)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value one = ws_jit_int(e, e->i32, 1);
@@ -386,22 +252,24 @@ static void count_pattern(struct mem_op *a)
     llvm_value rest = L.BuildURem(a->b, n, ws_jit_int(e, e->i32, SHARED_EVERY), "");
     llvm_value it = L.BuildICmp(a->b, LLVM_EQ, rest, ws_jit_int(e, e->i32, 0), "");
     uint64_t t = transactions(a);
-    llvm_value some = L.BuildSelect(a->b, it, i64(a, SHARED_EVERY * t), i64(a, 0), "");
-    ws_jit_bump(e, WS_JIT_SHARED_TRANSACTIONS, L.BuildSelect(a->b, few, i64(a, t), some, ""));
+    llvm_value some =
+        L.BuildSelect(a->b, it, ws_jit_i64(a, SHARED_EVERY * t), ws_jit_i64(a, 0), "");
+    ws_jit_bump(e, WS_JIT_SHARED_TRANSACTIONS,
+                L.BuildSelect(a->b, few, ws_jit_i64(a, t), some, ""));
 }
 
-static void count_shared(struct mem_op *a)
+static void count_shared(struct ws_jit_access *a)
 {
-    ws_jit_bump(a->e, WS_JIT_SHARED_ACCESSES, i64(a, 1));
+    ws_jit_bump(a->e, WS_JIT_SHARED_ACCESSES, ws_jit_i64(a, 1));
     if (!a->store)
-        ws_jit_bump(a->e, WS_JIT_SHARED_LOADS, i64(a, 1));
+        ws_jit_bump(a->e, WS_JIT_SHARED_LOADS, ws_jit_i64(a, 1));
     if (a->lanes == LANES && !a->general && group_fits(a, 0, LANES, a->bytes))
-        ws_jit_bump(a->e, WS_JIT_SHARED_TRANSACTIONS, i64(a, (a->bytes + 3) / 4));
+        ws_jit_bump(a->e, WS_JIT_SHARED_TRANSACTIONS, ws_jit_i64(a, (a->bytes + 3) / 4));
     else
         count_pattern(a);
 }
 
-static bool emit_shared(struct mem_op *a)
+static bool emit_shared(struct ws_jit_access *a)
 {
     struct ws_jit_emit *e = a->e;
     if (!ws_jit_is_scalar(e, a->address))
@@ -413,18 +281,18 @@ static bool emit_shared(struct mem_op *a)
     llvm_value first = L.BuildAdd(a->b, ws_jit_scalar(e, a->address),
                                   ws_jit_int(e, e->i32, (uint32_t)a->u->imm), "");
     first = L.BuildZExt(a->b, first, e->i64, "");
-    llvm_value end = L.BuildAdd(a->b, first, i64(a, (uint64_t)a->high + a->bytes), "");
+    llvm_value end = L.BuildAdd(a->b, first, ws_jit_i64(a, (uint64_t)a->high + a->bytes), "");
     llvm_value size = ws_jit_field(e, e->i64, CTX(shared_bytes));
     llvm_value bad = L.BuildICmp(a->b, LLVM_UGT, end, size, "");
-    llvm_value before = L.BuildICmp(a->b, LLVM_ULT, first, i64(a, (uint64_t)-a->low), "");
-    llvm_value odd = L.BuildAnd(a->b, first, i64(a, a->bytes - 1), "");
+    llvm_value before = L.BuildICmp(a->b, LLVM_ULT, first, ws_jit_i64(a, (uint64_t)-a->low), "");
+    llvm_value odd = L.BuildAnd(a->b, first, ws_jit_i64(a, a->bytes - 1), "");
     bad = L.BuildOr(a->b, bad, before, "");
-    bad = L.BuildOr(a->b, bad, L.BuildICmp(a->b, LLVM_NE, odd, i64(a, 0), ""), "");
+    bad = L.BuildOr(a->b, bad, L.BuildICmp(a->b, LLVM_NE, odd, ws_jit_i64(a, 0), ""), "");
     L.BuildCondBr(a->b, bad, other, fast);
-    slow(a, other, join);
+    ws_jit_slow(a, other, join);
     ws_jit_begin(e, fast);
     if (a->atomic)
-        count_atomic(a, first);
+        ws_jit_count_atomic(a, first);
     else
         count_shared(a);
     perform(a, L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(shared)), first, ""));
@@ -442,7 +310,7 @@ static int by_value(const void *x, const void *y)
 
 /* Whether the lanes touch all sectors from the lowest one to the highest: then sectors and lines
  * follow from where these are. So it is where each address is at most a sector behind another. */
-static bool is_gapless(const struct mem_op *a)
+static bool is_gapless(const struct ws_jit_access *a)
 {
     int64_t sorted[LANES];
     memcpy(sorted, a->apart, sizeof(sorted));
@@ -454,29 +322,30 @@ static bool is_gapless(const struct mem_op *a)
 }
 
 /* Whether the line of the address is of the sample that is recorded. */
-static llvm_value is_recorded(struct mem_op *a, llvm_value address)
+static llvm_value is_recorded(struct ws_jit_access *a, llvm_value address)
 {
     struct ws_jit_emit *e = a->e;
-    llvm_value line = L.BuildTrunc(a->b, L.BuildLShr(a->b, address, i64(a, 7), ""), e->i32, "");
+    llvm_value line =
+        L.BuildTrunc(a->b, L.BuildLShr(a->b, address, ws_jit_i64(a, 7), ""), e->i32, "");
     line = L.BuildMul(a->b, line, ws_jit_int(e, e->i32, 0x9e3779b1u), "");
     return L.BuildICmp(a->b, LLVM_ULT, line, ws_jit_field(e, e->i32, CTX(record_below)), "");
 }
 
 /* Where @any (i1) is true, lets @f record the lines of the sample that the access touches. */
-static void note_if(struct mem_op *a, llvm_value any, void (*f)(void), llvm_value first,
+static void note_if(struct ws_jit_access *a, llvm_value any, void (*f)(void), llvm_value first,
                     llvm_value last)
 {
     struct ws_jit_emit *e = a->e;
     llvm_block yes = ws_jit_block(e), on = ws_jit_block(e);
     L.BuildCondBr(a->b, any, yes, on);
     ws_jit_begin(e, yes);
-    llvm_value args[] = {e->c, first, last, i64(a, a->store)};
+    llvm_value args[] = {e->c, first, last, ws_jit_i64(a, a->store)};
     ws_jit_call(e, f, args, 4);
     L.BuildBr(a->b, on);
     ws_jit_begin(e, on);
 }
 
-static void note(struct mem_op *a, llvm_value first, llvm_value last)
+static void note(struct ws_jit_access *a, llvm_value first, llvm_value last)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value below = ws_jit_field(e, e->i32, CTX(record_below));
@@ -487,25 +356,25 @@ static void note(struct mem_op *a, llvm_value first, llvm_value last)
 }
 
 /* @first: the lowest address. */
-static void count_global(struct mem_op *a, llvm_value first)
+static void count_global(struct ws_jit_access *a, llvm_value first)
 {
     struct ws_jit_emit *e = a->e;
     if (a->atomic)
-        count_atomic(a, first);
+        ws_jit_count_atomic(a, first);
     if (a->u->x & WS_X_NOCOUNT)
         return;
     llvm_value last =
-        L.BuildAdd(a->b, first, i64(a, (uint64_t)(a->high - a->low) + a->bytes - 1), "");
-    llvm_value n = L.BuildSub(a->b, L.BuildLShr(a->b, last, i64(a, 5), ""),
-                              L.BuildLShr(a->b, first, i64(a, 5), ""), "");
-    ws_jit_bump(e, a->store ? WS_JIT_GLOBAL_STORES : WS_JIT_GLOBAL_LOADS, i64(a, 1));
+        L.BuildAdd(a->b, first, ws_jit_i64(a, (uint64_t)(a->high - a->low) + a->bytes - 1), "");
+    llvm_value n = L.BuildSub(a->b, L.BuildLShr(a->b, last, ws_jit_i64(a, 5), ""),
+                              L.BuildLShr(a->b, first, ws_jit_i64(a, 5), ""), "");
+    ws_jit_bump(e, a->store ? WS_JIT_GLOBAL_STORES : WS_JIT_GLOBAL_LOADS, ws_jit_i64(a, 1));
     ws_jit_bump(e, a->store ? WS_JIT_STORE_SECTORS : WS_JIT_LOAD_SECTORS,
-                L.BuildAdd(a->b, n, i64(a, 1), ""));
+                L.BuildAdd(a->b, n, ws_jit_i64(a, 1), ""));
     note(a, first, last);
 }
 
 /* Whether an access of so many bytes from @first on is one that may be made; *ret_host: where. */
-static llvm_value check_map(struct mem_op *a, llvm_value first, uint64_t extent,
+static llvm_value check_map(struct ws_jit_access *a, llvm_value first, uint64_t extent,
                             llvm_value *ret_host)
 {
     struct ws_jit_emit *e = a->e;
@@ -515,10 +384,10 @@ static llvm_value check_map(struct mem_op *a, llvm_value first, uint64_t extent,
     llvm_value bytes = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
     llvm_value room = L.BuildSub(a->b, bytes, off, "");
     llvm_value ok = L.BuildICmp(a->b, LLVM_ULT, off, bytes, "");
-    llvm_value fits = L.BuildICmp(a->b, LLVM_UGE, room, i64(a, extent), "");
-    llvm_value odd = L.BuildAnd(a->b, first, i64(a, a->bytes - 1), "");
+    llvm_value fits = L.BuildICmp(a->b, LLVM_UGE, room, ws_jit_i64(a, extent), "");
+    llvm_value odd = L.BuildAnd(a->b, first, ws_jit_i64(a, a->bytes - 1), "");
     ok = L.BuildAnd(a->b, ok, fits, "");
-    ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, odd, i64(a, 0), ""), "");
+    ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, odd, ws_jit_i64(a, 0), ""), "");
     if (a->store) {
         llvm_value flags = ws_jit_field(e, e->i32, map + offsetof(struct ws_mapping, flags));
         llvm_value only = L.BuildAnd(a->b, flags, ws_jit_int(e, e->i32, WS_MAP_READONLY), "");
@@ -530,8 +399,7 @@ static llvm_value check_map(struct mem_op *a, llvm_value first, uint64_t extent,
     return ok;
 }
 
-/* All bits that any lane has. */
-static llvm_value any_lane(struct mem_op *a, llvm_value v)
+llvm_value ws_jit_any_lane(struct ws_jit_access *a, llvm_value v)
 {
     for (unsigned n = LANES / 2; n; n /= 2) {
         int64_t low[LANES], high[LANES];
@@ -546,9 +414,7 @@ static llvm_value any_lane(struct mem_op *a, llvm_value v)
     return L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, 0), "");
 }
 
-/* Whether all lanes' addresses are ones that may be accessed, as global_any() of ../exec/mem.inc
- * asks; *ret_bias: what to add to them. */
-static llvm_value check_lanes(struct mem_op *a, llvm_value va, llvm_value *ret_bias)
+llvm_value ws_jit_check_lanes(struct ws_jit_access *a, llvm_value va, llvm_value *ret_bias)
 {
     struct ws_jit_emit *e = a->e;
     size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
@@ -556,11 +422,11 @@ static llvm_value check_lanes(struct mem_op *a, llvm_value va, llvm_value *ret_b
     llvm_value room = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
     llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
     llvm_value off = L.BuildSub(a->b, va, ws_jit_splat(e, from, LANES), "");
-    room = ws_jit_splat(e, L.BuildSub(a->b, room, i64(a, a->bytes), ""), LANES);
-    llvm_value out = any_lane(a, L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), ""));
-    llvm_value odd = L.BuildAnd(a->b, any_lane(a, va), i64(a, a->bytes - 1), "");
-    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, i64(a, 0), ""),
-                               L.BuildICmp(a->b, LLVM_EQ, odd, i64(a, 0), ""), "");
+    room = ws_jit_splat(e, L.BuildSub(a->b, room, ws_jit_i64(a, a->bytes), ""), LANES);
+    llvm_value out = ws_jit_any_lane(a, L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), ""));
+    llvm_value odd = L.BuildAnd(a->b, ws_jit_any_lane(a, va), ws_jit_i64(a, a->bytes - 1), "");
+    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, ws_jit_i64(a, 0), ""),
+                               L.BuildICmp(a->b, LLVM_EQ, odd, ws_jit_i64(a, 0), ""), "");
     if (a->store) {
         llvm_value flags = ws_jit_field(e, e->i32, map + offsetof(struct ws_mapping, flags));
         flags = L.BuildAnd(a->b, flags, ws_jit_int(e, e->i32, WS_MAP_READONLY), "");
@@ -571,22 +437,12 @@ static llvm_value check_lanes(struct mem_op *a, llvm_value va, llvm_value *ret_b
     return ok;
 }
 
-/* Lanes anywhere in one mapping. The access comes before what is counted of it, so that the
- * processor waits for memory while it counts. */
-static void emit_scattered(struct mem_op *a, llvm_block at, llvm_block join)
+/* Lane by lane, where a vector of addresses says. */
+static void access_lanes(struct ws_jit_access *a, llvm_value host)
 {
     struct ws_jit_emit *e = a->e;
-    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e);
     llvm_type t = ws_jit_int_type(e, a->bytes);
-    llvm_value bias, data;
-    ws_jit_begin(e, at);
-    llvm_value va = ws_jit_vector(e, a->address);
-    va = L.BuildAdd(a->b, va, ws_jit_splat(e, i64(a, (uint64_t)a->u->imm), LANES), "");
-    L.BuildCondBr(a->b, check_lanes(a, va, &bias), fast, other);
-    slow(a, other, join);
-    ws_jit_begin(e, fast);
-    llvm_value host = L.BuildAdd(a->b, va, ws_jit_splat(e, bias, LANES), "");
-    data = a->store ? ws_jit_vector(e, a->data) : L.GetUndef(L.VectorType(t, LANES));
+    llvm_value data = a->store ? ws_jit_vector(e, a->data) : L.GetUndef(L.VectorType(t, LANES));
     for (unsigned i = 0; i < LANES; i++) {
         llvm_value k = ws_jit_int(e, e->i32, i), to = L.BuildExtractElement(a->b, host, k, "");
         if (a->store)
@@ -596,18 +452,40 @@ static void emit_scattered(struct mem_op *a, llvm_block at, llvm_block join)
     }
     if (!a->store)
         ws_jit_set(e, a->data, data);
-    if (!(a->u->x & WS_X_NOCOUNT)) {
-        L.SetAlignment(L.BuildStore(a->b, va, e->places), 64);
-        llvm_value args[] = {e->c, ws_jit_address(e, a->u),
-                             L.BuildPtrToInt(a->b, e->places, e->i64, ""), i64(a, a->store)};
-        ws_jit_call(e, (void (*)(void))e->isa->count_lanes, args, 4);
-    }
+}
+
+void ws_jit_count_places(struct ws_jit_access *a, llvm_value va)
+{
+    struct ws_jit_emit *e = a->e;
+    if (a->u->x & WS_X_NOCOUNT)
+        return;
+    L.SetAlignment(L.BuildStore(a->b, va, e->places), 64);
+    llvm_value args[] = {e->c, ws_jit_address(e, a->u),
+                         L.BuildPtrToInt(a->b, e->places, e->i64, ""), ws_jit_i64(a, a->store)};
+    ws_jit_call(e, (void (*)(void))e->isa->count_lanes, args, 4);
+}
+
+/* Lanes anywhere in one mapping. The access comes before what is counted of it, so that the
+ * processor waits for memory while it counts. */
+static void emit_scattered(struct ws_jit_access *a, llvm_block at, llvm_block join)
+{
+    struct ws_jit_emit *e = a->e;
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e);
+    llvm_value bias;
+    ws_jit_begin(e, at);
+    llvm_value va = ws_jit_vector(e, a->address);
+    va = L.BuildAdd(a->b, va, ws_jit_splat(e, ws_jit_i64(a, (uint64_t)a->u->imm), LANES), "");
+    L.BuildCondBr(a->b, ws_jit_check_lanes(a, va, &bias), fast, other);
+    ws_jit_slow(a, other, join);
+    ws_jit_begin(e, fast);
+    access_lanes(a, L.BuildAdd(a->b, va, ws_jit_splat(e, bias, LANES), ""));
+    ws_jit_count_places(a, va);
     L.BuildBr(a->b, join);
 }
 
 /* A load in which the lanes of each half of the warp may have the same address, as in blocks that
  * are 16 threads wide, where each row of threads reads one place. */
-static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
+static void emit_halves(struct ws_jit_access *a, llvm_block at, llvm_block join)
 {
     struct ws_jit_emit *e = a->e;
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e);
@@ -623,7 +501,7 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
     ok = L.BuildICmp(a->b, LLVM_EQ, ok, ws_jit_int(e, e->i32, UINT32_MAX), "");
     for (unsigned k = 0; k < 2; k++) {
         half[k] = L.BuildExtractElement(a->b, v, ws_jit_int(e, e->i32, 16 * k), "");
-        half[k] = L.BuildAdd(a->b, half[k], i64(a, (uint64_t)a->u->imm), "");
+        half[k] = L.BuildAdd(a->b, half[k], ws_jit_i64(a, (uint64_t)a->u->imm), "");
         ok = L.BuildAnd(a->b, ok, check_map(a, half[k], a->bytes, &host[k]), "");
     }
     L.BuildCondBr(a->b, ok, fast, other);
@@ -631,10 +509,10 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
     ws_jit_begin(e, fast);
     if (!(a->u->x & WS_X_NOCOUNT)) {
         llvm_value apart = L.BuildXor(a->b, half[0], half[1], "");
-        llvm_value two = L.BuildICmp(a->b, LLVM_UGT, apart, i64(a, 31), "");
-        ws_jit_bump(e, WS_JIT_GLOBAL_LOADS, i64(a, 1));
+        llvm_value two = L.BuildICmp(a->b, LLVM_UGT, apart, ws_jit_i64(a, 31), "");
+        ws_jit_bump(e, WS_JIT_GLOBAL_LOADS, ws_jit_i64(a, 1));
         ws_jit_bump(e, WS_JIT_LOAD_SECTORS,
-                    L.BuildAdd(a->b, L.BuildZExt(a->b, two, e->i64, ""), i64(a, 1), ""));
+                    L.BuildAdd(a->b, L.BuildZExt(a->b, two, e->i64, ""), ws_jit_i64(a, 1), ""));
         note_if(a, L.BuildOr(a->b, is_recorded(a, half[0]), is_recorded(a, half[1]), ""),
                 (void (*)(void))ws_jit_note_two, half[0], half[1]);
     }
@@ -645,12 +523,12 @@ static void emit_halves(struct mem_op *a, llvm_block at, llvm_block join)
 }
 
 /* Whether all lanes can be accessed one by one here. */
-static bool may_scatter(const struct mem_op *a)
+static bool may_scatter(const struct ws_jit_access *a)
 {
     return a->lanes == LANES && !a->general && !a->atomic;
 }
 
-static bool emit_global(struct mem_op *a)
+static bool emit_global(struct ws_jit_access *a)
 {
     struct ws_jit_emit *e = a->e;
     llvm_value first, together = NULL;
@@ -680,9 +558,9 @@ static bool emit_global(struct mem_op *a)
     }
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     llvm_value host;
-    first = L.BuildAdd(a->b, first, i64(a, (uint64_t)(a->u->imm + a->low)), "");
+    first = L.BuildAdd(a->b, first, ws_jit_i64(a, (uint64_t)(a->u->imm + a->low)), "");
     llvm_value ok = check_map(a, first, (uint64_t)(a->high - a->low) + a->bytes, &host);
-    host = L.BuildSub(a->b, host, i64(a, (uint64_t)a->low), ""); /* lane 0's */
+    host = L.BuildSub(a->b, host, ws_jit_i64(a, (uint64_t)a->low), ""); /* lane 0's */
     ok = together ? L.BuildAnd(a->b, ok, together, "") : ok;
     L.BuildCondBr(a->b, ok, fast, other);
     if (together && !a->store && may_scatter(a))
@@ -690,7 +568,7 @@ static bool emit_global(struct mem_op *a)
     else if (together && may_scatter(a))
         emit_scattered(a, other, join);
     else
-        slow(a, other, join);
+        ws_jit_slow(a, other, join);
     ws_jit_begin(e, fast);
     count_global(a, first);
     perform(a, host);
@@ -699,35 +577,63 @@ static bool emit_global(struct mem_op *a)
     return true;
 }
 
+/* ---- local memory ---- */
+/* Lanes anywhere in their own memory, by addresses without its window. */
+static bool emit_local(struct ws_jit_access *a)
+{
+    struct ws_jit_emit *e = a->e;
+    uint64_t each = WS_ALIGN_UP((uint64_t)e->p->img->local_bytes, UINT64_C(16)), imm;
+    bool narrow = a->u->x & WS_X_A32;
+    int64_t from[LANES];
+    if (a->lanes < LANES || each < a->bytes)
+        return false;
+    imm = narrow ? (uint32_t)a->u->imm : (uint64_t)a->u->imm;
+    llvm_value va = ws_jit_vector(e, a->address);
+    va = L.BuildAdd(a->b, va, ws_jit_splat(e, ws_jit_int(e, narrow ? e->i32 : e->i64, imm), LANES),
+                    "");
+    if (narrow)
+        va = L.BuildZExt(a->b, va, L.VectorType(e->i64, LANES), "");
+    llvm_value room = ws_jit_splat(e, ws_jit_i64(a, each - a->bytes), LANES);
+    llvm_value out = ws_jit_any_lane(a, L.BuildOr(a->b, va, L.BuildSub(a->b, room, va, ""), ""));
+    llvm_value odd = L.BuildAnd(a->b, ws_jit_any_lane(a, va), ws_jit_i64(a, a->bytes - 1), "");
+    llvm_value stride = ws_jit_field(e, e->i64, CTX(local_stride));
+    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, ws_jit_i64(a, 0), ""),
+                               L.BuildICmp(a->b, LLVM_EQ, odd, ws_jit_i64(a, 0), ""), "");
+    ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, stride, ws_jit_i64(a, each), ""), "");
+    llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
+    L.BuildCondBr(a->b, ok, fast, other);
+    ws_jit_slow(a, other, join);
+    ws_jit_begin(e, fast);
+    for (unsigned i = 0; i < LANES; i++)
+        from[i] = (int64_t)(i * each);
+    llvm_value host = ws_jit_splat(e, ws_jit_field(e, e->i64, CTX(local)), LANES);
+    host = L.BuildAdd(a->b, host, ws_jit_constants(e, e->i64, from, LANES), "");
+    access_lanes(a, L.BuildAdd(a->b, host, va, ""));
+    if (!(a->u->x & WS_X_NOCOUNT)) {
+        ws_jit_bump(e, a->store ? WS_JIT_GLOBAL_STORES : WS_JIT_GLOBAL_LOADS, ws_jit_i64(a, 1));
+        ws_jit_bump(e, a->store ? WS_JIT_STORE_SECTORS : WS_JIT_LOAD_SECTORS,
+                    ws_jit_i64(a, LANES * a->bytes / SECTOR_BYTES));
+    }
+    L.BuildBr(a->b, join);
+    ws_jit_begin(e, join);
+    return true;
+}
+
 /* ---- parameters ---- */
-static void emit_parameter(struct mem_op *a)
+static void emit_parameter(struct ws_jit_access *a)
 {
     struct ws_jit_emit *e = a->e;
     unsigned bytes = a->u->x >> WS_X_SIZE_SHIFT & 15;
     uint32_t row = ws_jit_row_of(e->p, (uint32_t)a->u->d);
-    llvm_value at =
-        L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(params)), i64(a, (uint64_t)a->u->imm), "");
+    llvm_value at = L.BuildAdd(a->b, ws_jit_field(e, e->i64, CTX(params)),
+                               ws_jit_i64(a, (uint64_t)a->u->imm), "");
     llvm_value v = ws_jit_load(e, ws_jit_int_type(e, bytes), at, 1);
     ws_jit_set(e, row, ws_jit_is_scalar(e, row) ? v : ws_jit_splat(e, v, ws_jit_n_lanes(e)));
 }
 
-/* Whether it is an atomic that has code. */
-static bool is_atomic(struct mem_op *a, uint16_t h)
-{
-    uint32_t space = a->u->x & WS_X_SPACE_MASK, row = ws_jit_row_of(a->e->p, (uint32_t)a->u->a);
-    if (h != WS_H_atom_32 && h != WS_H_atom_64)
-        return false;
-    a->bytes = h == WS_H_atom_32 ? 4 : 8;
-    a->store = true;
-    a->shared = space == WS_SP_SHARED;
-    a->atomic = find_atomic(a->u->mx & 0xff, a->u->mx >> 8);
-    return a->atomic && ws_jit_is_scalar(a->e, row) && ws_jit_uniform(&a->e->p->rows[row]) &&
-           (a->u->x & WS_X_A32 ? a->shared : space == WS_SP_GLOBAL);
-}
-
 bool ws_jit_emit_memory(struct ws_jit_emit *e)
 {
-    struct mem_op a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k], .lanes = e->p->lanes};
+    struct ws_jit_access a = {.e = e, .b = e->b, .u = &e->p->img->uops[e->k], .lanes = e->p->lanes};
     uint16_t h = e->p->ops[e->k].h;
     if (h == WS_H_ld_p) {
         emit_parameter(&a);
@@ -735,10 +641,14 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e)
     }
     if (e->v != WS_JIT_WHOLE || !ws_jit_unguarded(e->p, a.u))
         return false;
-    bool atomic = is_atomic(&a, h);
+    bool atomic = ws_jit_is_atomic(&a, h);
     if (!atomic && !is_access(&a, h))
         return false;
     a.address = ws_jit_row_of(e->p, (uint32_t)a.u->a);
     a.data = ws_jit_row_of(e->p, (uint32_t)(atomic ? a.u->b : a.u->d));
+    if (a.local)
+        return emit_local(&a);
+    if (atomic && !a.one_place)
+        return ws_jit_emit_places(&a);
     return a.shared ? emit_shared(&a) : emit_global(&a);
 }

@@ -297,6 +297,142 @@ static void test_atomics_on_one_place(void **state)
     compare(body, ROW(1, 32), 0x7ffffffc); /* outside */
 }
 
+/* Each lane on a place of its own, some on the same one; with n = 4 all on one, which only shows
+ * when it runs. */
+static void test_atomics_on_several_places(void **state)
+{
+    static const char body[] =
+        "mul.lo.u32 %r7, %r4, -1640531535; cvt.s64.s32 %x6, %r7; mul.lo.u64 %x6, %x6, %x6;\n"
+        "setp.eq.u32 %p0, %r0, 4; selp.b32 %r12, 0, 63, %p0; shr.u32 %r8, %r7, 25;\n"
+        "and.b32 %r8, %r8, %r12; shl.b32 %r8, %r8, 5; mov.u32 %r6, sh; add.u32 %r6, %r6, %r8;\n"
+        "setp.eq.u32 %p1, %r1, 5; selp.b32 %r11, %r0, 0, %p1; @%p0 mov.u32 %r11, 0;\n"
+        "add.u32 %r8, %r8, %r11; cvt.u64.u32 %x3, %r8; add.s64 %x3, %x0, %x3; mov.u32 %r9, 0;\n"
+        "red.global.add.u32 [%x3+49152], %r7; red.global.and.b32 [%x3+49156], %r7;\n"
+        "red.global.or.b32 [%x3+49160], %r7; red.global.min.u32 [%x3+49164], %r7;\n"
+        "red.global.max.s32 [%x3+49168], %r7; red.global.min.u64 [%x3+49176], %x6;\n"
+        "red.global.max.s64 [%x3+53248], %x6; red.global.min.s32 [%x3+53256], %r7;\n"
+        "red.global.max.u32 [%x3+53260], %r7; red.global.max.u64 [%x3+53272], %x6;\n"
+        "red.global.min.s64 [%x3+57352], %x6; atom.global.add.u32 %r10, [%x3+49172], %r7;\n"
+        "mad.lo.u32 %r9, %r9, 31, %r10; atom.global.max.u32 %r10, [%x3+53264], %r7;\n"
+        "mad.lo.u32 %r9, %r9, 31, %r10; atom.global.add.u64 %x8, [%x3+57344], %x6;\n"
+        "cvt.u32.u64 %r10, %x8; mad.lo.u32 %r9, %r9, 31, %r10; st.shared.u64 [%r6], %x6;\n"
+        "st.shared.u64 [%r6+8], %x6; st.shared.u64 [%r6+16], %x6; bar.sync 0;\n"
+        "add.u32 %r6, %r6, %r11; red.shared.add.u32 [%r6], %r7; red.shared.max.u64 [%r6+8], %x6;\n"
+        "atom.shared.min.s32 %r10, [%r6+4], %r7; mad.lo.u32 %r9, %r9, 31, %r10;\n"
+        "atom.shared.and.b32 %r10, [%r6+16], %r7; mad.lo.u32 %r9, %r9, 31, %r10;\n"
+        "atom.shared.or.b32 %r10, [%r6+20], %r7; mad.lo.u32 %r9, %r9, 31, %r10;\n"
+        "atom.shared.add.u32 %r10, [%r6], %r7; mad.lo.u32 %r9, %r9, 31, %r10; bar.sync 0;\n"
+        "ld.shared.u32 %r10, [%r6]; add.u32 %r9, %r9, %r10; st.global.u32 [%x2], %r9;\n";
+    (void)state;
+    compare(body, ROW(3, 64), 0);
+    compare(body, ROW(3, 64), 4);
+    compare(body, ROW(3, 96), 32);
+    compare(body, ROW(3, 50), 0);
+    compare(body, ROW(1, 16), 0);
+    compare(body, ROW(2, 32), 1);          /* misaligned in one lane */
+    compare(body, ROW(2, 32), 0x7ffffffc); /* outside */
+    compare(body, ROW(2, 32), 2080);       /* of shared memory only, with what is added there */
+}
+
+/* Each lane anywhere in its own memory, of which there are 48 bytes. */
+static void test_local_memory(void **state)
+{
+    static const char body[] =
+        "{ .local .align 16 .b8 lm[40]; .reg .b16 %h<2>; mov.u64 %x4, lm; mov.u32 %r6, lm;\n"
+        "mul.lo.u32 %r7, %r4, -1640531535; shr.u32 %r8, %r7, 30; shl.b32 %r8, %r8, 3;\n"
+        "setp.eq.u32 %p1, %r1, 5; selp.b32 %r11, %r0, 0, %p1; cvt.u64.u32 %x6, %r11;\n"
+        "cvt.u64.u32 %x5, %r8; add.s64 %x5, %x4, %x5; add.u32 %r6, %r6, %r8; mov.u32 %r9, 0;\n"
+        "mov.u64 %x7, 0; st.local.u64 [%x4], %x7; st.local.u64 [%x4+8], %x7;\n"
+        "st.local.u64 [%x4+16], %x7; st.local.u64 [%x4+24], %x7; st.local.u64 [%x4+32], %x7;\n"
+        "st.local.u64 [%x5], %x1; st.local.u32 [%x5+4], %r7; ld.local.u32 %r10, [%x4+8];\n"
+        "xor.b32 %r9, %r9, %r10; cvt.u16.u32 %h0, %r7; st.local.u16 [%x5+6], %h0;\n"
+        "st.local.u8 [%x5+1], %r7; ld.local.u16 %h1, [%r6]; cvt.u32.u16 %r10, %h1;\n"
+        "add.u32 %r9, %r9, %r10; ld.local.u64 %x7, [%r6]; cvt.u32.u64 %r10, %x7;\n"
+        "xor.b32 %r9, %r9, %r10; shr.u64 %x7, %x7, 32; cvt.u32.u64 %r10, %x7;\n"
+        "mad.lo.u32 %r9, %r9, 31, %r10; add.s64 %x5, %x5, %x6; ld.local.u32 %r10, [%x5+8];\n"
+        "add.u32 %r9, %r9, %r10; st.local.u32 [%x5+4], %r9; ld.local.s8 %r10, [%x5+5];\n"
+        "add.u32 %r9, %r9, %r10; st.global.u32 [%x2], %r9; }\n";
+    (void)state;
+    compare(body, ROW(3, 64), 0);
+    compare(body, ROW(3, 40), 0);
+    compare(body, ROW(2, 8), 4);
+    compare(body, ROW(2, 32), 2);          /* misaligned in one lane */
+    compare(body, ROW(2, 32), 64);         /* outside */
+    compare(body, ROW(2, 32), 0xffffff00); /* far outside */
+}
+
+/* What a program counts by itself. */
+static struct ws_exec_work work_of(const char *how, const char *body, uint32_t n)
+{
+    struct outcome *o = calloc(1, sizeof(*o));
+    assert_non_null(o);
+    run(how, body, ROW(16, 64), n, o);
+    struct ws_exec_work w = o->work;
+    assert_int_equal(o->error, 0);
+    free(o);
+    return w;
+}
+
+/* One lane has a way of its own; two on the same place count the same. */
+static void test_one_lane(void **state)
+{
+    static const char body[] =
+        "and.b32 %r5, %r1, 31; setp.lt.u32 %p0, %r5, %r0; shr.u32 %r6, %r4, 5;\n"
+        "mul.wide.u32 %x3, %r6, 68; add.s64 %x3, %x0, %x3; shl.b32 %r6, %r6, 4; and.b32 %r6, %r6, "
+        "1023;\n"
+        "mov.u32 %r7, sh; add.u32 %r7, %r7, %r6; mov.u32 %r8, 7; mov.u64 %x5, 9;\n"
+        "@%p0 st.global.u32 [%x3], %r8; @%p0 ld.global.u8 %r8, [%x3+70];\n"
+        "@%p0 st.shared.u32 [%r7], %r8; @%p0 ld.shared.u64 %x5, [%r7+8];\n"
+        "@%p0 st.volatile.shared.u64 [%r7], %x5; @%p0 red.global.xor.b32 [%x3+128], %r8;\n";
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const char *how = k ? "always" : "never";
+        struct ws_exec_work one = work_of(how, body, 1), two = work_of(how, body, 2);
+        assert_int_equal(one.n_global_loads, 32);
+        assert_int_equal(one.n_load_sectors, 32);
+        assert_int_equal(one.n_global_stores, two.n_global_stores);
+        assert_int_equal(one.n_store_sectors, two.n_store_sectors);
+        assert_int_equal(one.n_shared_accesses, 3 * 32);
+        assert_int_equal(one.n_shared_loads, 32);
+        assert_int_equal(one.n_shared_transactions, two.n_shared_transactions);
+        assert_int_equal(one.n_atomics, 32);
+        assert_int_equal(one.n_atomic_sectors, two.n_atomic_sectors);
+    }
+}
+
+static uint64_t count_sectors(uint32_t mask, uint32_t shift)
+{
+    uint64_t n = 0;
+    for (uint32_t warp = 0; warp < 32; warp++) {
+        bool touched[BYTES / 32] = {false};
+        for (uint32_t i = 0; i < 32; i++) {
+            uint32_t at = (((warp * 32 + i) * 2654435761u >> 7 & mask) << shift) % BYTES / 32;
+            n += !touched[at];
+            touched[at] = true;
+        }
+    }
+    return n;
+}
+
+/* Sectors that the lanes of scattered loads touch together, against a count of another kind. */
+static void test_sectors(void **state)
+{
+    static const char body[] =
+        "ld.global.u32 %r5, [%x2]; and.b32 %r6, %r0, 0xffffff; shr.u32 %r7, %r0, 24;\n"
+        "and.b32 %r5, %r5, %r6; shl.b32 %r5, %r5, %r7; and.b32 %r5, %r5, 0xffff;\n"
+        "cvt.u64.u32 %x3, %r5; add.s64 %x3, %x0, %x3; ld.global.u32 %r8, [%x3];\n";
+    static const uint32_t masks[] = {0xffff, 0x3fff, 0x7ff, 0xff, 0x1f, 3, 0xff00, 0xf0f, 0};
+    (void)state;
+    for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++)
+        for (uint32_t shift = 2; shift < 10; shift++) {
+            uint64_t want = count_sectors(masks[k], shift) + 32 * 4;
+            assert_int_equal(work_of("never", body, masks[k] | shift << 24).n_load_sectors, want);
+            if (k == 1 && ws_llvm_open())
+                assert_int_equal(work_of("always", body, masks[k] | shift << 24).n_load_sectors,
+                                 want);
+        }
+}
+
 /* Which lane asks which is known, or not; all and some lanes; votes in each way. */
 static void test_shuffles_and_votes(void **state)
 {
@@ -417,7 +553,7 @@ static void test_blocks_one_after_another(void **state)
         "setp.eq.u32 %p0, %r3, 40; selp.b32 %r5, 1073741824, 0, %p0; cvt.u64.u32 %x3, %r5;\n"
         "add.s64 %x3, %x3, %x2; st.global.u32 [%x3], %r3;\n",
     };
-    static const uint32_t threads[] = {1, 8, 20, 32, 64};
+    static const uint32_t threads[] = {1, 8, 20, 32, 64, 96};
     (void)state;
     for (size_t k = 0; k < sizeof(bodies) / sizeof(bodies[0]); k++)
         for (size_t t = 0; t < sizeof(threads) / sizeof(threads[0]); t++) {
@@ -892,6 +1028,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_atomics_on_one_place),
+        cmocka_unit_test(test_atomics_on_several_places),
+        cmocka_unit_test(test_local_memory),
+        cmocka_unit_test(test_one_lane),
+        cmocka_unit_test(test_sectors),
         cmocka_unit_test(test_shuffles_and_votes),
         cmocka_unit_test(test_blocks_one_after_another),
         cmocka_unit_test(test_small_blocks),
