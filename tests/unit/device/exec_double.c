@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "device/soft/exec/turns.h"
 
 struct ws_code {
     struct ws_kernel_info kernel;
@@ -216,4 +217,12 @@ uint32_t ws_blockrun_run(struct ws_blockrun *b, struct ws_block_ask *asks, uint3
         asks[k].step = ws_blockrun_step(b, max_warp_insns, asks[k].work);
     } while (asks[k++].step == WS_STEP_DONE && k < n);
     return k;
+}
+
+/* Compiled code asks for it, of which there is none here. */
+bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
+{
+    (void)b;
+    (void)budget;
+    return false;
 }
