@@ -19,7 +19,7 @@ policy_libpolicy_a_SOURCES += policy/fifo.c policy/gcaps.c policy/rr.c policy/ru
 policy_libpolicy_a_SOURCES += policy/clocks.h policy/clocks.c
 policy_libpolicy_a_SOURCES += policy/lookahead/fallback.h policy/lookahead/fallback.c \
 	policy/lookahead/rollout.h policy/lookahead/rollout.c policy/lookahead/sizes.c \
-	policy/lookahead/site.c policy/lookahead/taking_off.c \
+	policy/lookahead/margin.c policy/lookahead/site.c policy/lookahead/taking_off.c \
 	policy/lookahead/servers.c policy/lookahead/wattshare.c
 POLICY_LIBS = policy/libpolicy.a
 EXTRA_DIST += policy/README.md policy/lookahead/README.md

@@ -125,7 +125,7 @@ int ws_rollout_prepare(struct ws_rollout *r, const struct ws_policy_system *s)
     int n_timed = 0;
     for (int i = 0; i < s->n_tasks; i++) {
         prepare_task(r, i);
-        r->margin[i] = 1;
+        r->margin[i] = WS_ROLLOUT_MARGIN_NONE;
         if (s->tasks[i].deadline > 0 && !isinf(r->shortest[i])) {
             r->mean_shortest += r->shortest[i];
             n_timed++;
@@ -177,13 +177,6 @@ static int reserve(const struct ws_rollout *r, struct ws_rollout_state *s, size_
     return e ? ws_raise(-ENOMEM) : 0;
 }
 
-/* The margin with which a job of @task is placed that has @ms until its deadline: none, if it could
- * not be in time with it. */
-static double margin_within(const struct ws_rollout *r, int task, double ms)
-{
-    return r->shortest[task] * r->margin[task] <= ms ? r->margin[task] : 1;
-}
-
 /* Whether the work that @j has left could end by its deadline on an empty GPU. */
 static bool is_hopeful(const struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j)
@@ -207,7 +200,8 @@ static struct ws_rollout_job job_of(const struct ws_rollout *r,
                                  .weight = 1,
                                  .importance = ws_rollout_importance(r, j->task),
                                  .hold = -INFINITY,
-                                 .margin = margin_within(r, j->task, deadline - snap->now),
+                                 .margin =
+                                     ws_rollout_margin_within(r, j->task, deadline - snap->now),
                                  .task = j->task,
                                  .job = i,
                                  .preempted = j->state == WS_JOB_PREEMPTED};
@@ -229,7 +223,7 @@ static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap
         const struct ws_policy_run *run = &from->slots[i];
         if (run->job < 0)
             continue;
-        double more = (r->margin[run->task] - 1) * (run->gpu_end - run->gpu_start);
+        double more = (r->margin[run->task].most - 1) * (run->gpu_end - run->gpu_start);
         /* A prediction may have been too short. */
         double end = ws_greater(run->end + more, snap->now);
         g->n_slots--;
@@ -476,6 +470,29 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
     }
 }
 
+bool ws_rollout_cut_margin(struct ws_rollout *r, const struct ws_rollout_state *s,
+                           struct ws_rollout_job *j)
+{
+    struct ws_policy_clocks clocks;
+    double most = 0;
+    if (!(j->margin > 1))
+        return false;
+    for (int k = 0; k < r->sys->n_gpus; k++) {
+        int count = ws_rollout_most(r, s, j, k);
+        r->n_evaluated++;
+        if (count < 0 || ws_rollout_is_double(r, s, j, k))
+            continue;
+        for (int c = 0; c <= ws_rollout_item(r, j->task, k)->n_clocks; c++)
+            if (ws_rollout_clocks(r, s, j, k, c, &clocks)) {
+                struct ws_rollout_site x = ws_rollout_site(r, s, j, k, &clocks);
+                double kernel = x.counts[count].kernel * x.stretch / j->margin * j->left;
+                most = ws_greater(most, (j->deadline - x.from - x.out) / kernel);
+            }
+    }
+    j->margin = ws_greater(1, ws_lesser(j->margin, most));
+    return most >= 1;
+}
+
 /* ---- going on ---- */
 
 static double order_of(const struct ws_rollout *r, const struct ws_rollout_state *s,
@@ -510,7 +527,9 @@ static void enter(struct ws_rollout *r, struct ws_rollout_state *s, int i,
                   const struct ws_rollout_place *p)
 {
     if (p->gpu < 0) {
-        s->ready[i].hold = p->hold;
+        struct ws_rollout_job *j = &s->ready[i];
+        j->hold = p->hold;
+        j->margin = ws_rollout_margin_within(r, j->task, (j->deadline - s->now) / j->left);
         return;
     }
     if (p->off) /* of a later deadline, so that it stands behind @i */
@@ -523,6 +542,8 @@ static void enter(struct ws_rollout *r, struct ws_rollout_state *s, int i,
     g->n_sm -= p->n_sm;
     g->awake_until = ws_greater(g->awake_until, p->end);
     g->clocks = p->clocks;
+    s->outcome.missed +=
+        s->ready[i].weight * s->ready[i].importance * ws_rollout_risk(r, &s->ready[i]);
     s->runs[s->n_runs++] = (struct ws_rollout_run){p->end, p->gpu, p->n_sm};
     s->outcome.energy += p->energy * s->ready[i].weight;
     withdraw(s, i);
@@ -576,6 +597,20 @@ static void count_missed(struct ws_rollout_state *s, const struct ws_rollout_job
     s->outcome.own |= j->own;
 }
 
+/* With less than the wanted margin only where to wait cannot give it any more. */
+static void place_one(struct ws_rollout *r, struct ws_rollout_state *s, struct ws_rollout_job *j,
+                      struct ws_rollout_place *ret)
+{
+    ws_rollout_greedy(r, s, j, ret);
+    if (ret->gpu >= 0 || s->now + r->shortest[j->task] * j->left * j->margin <= j->deadline)
+        return;
+    double margin = j->margin;
+    if (ws_rollout_cut_margin(r, s, j))
+        ws_rollout_greedy(r, s, j, ret);
+    if (ret->gpu < 0)
+        j->margin = margin;
+}
+
 /* Those that can't be in time any more are missed, and out of the way. @first: the jobs that are
  * held until now are held still. */
 static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
@@ -590,7 +625,7 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
             continue;
         }
         if (!j->blocked && is_eligible(r, s, j, first)) {
-            ws_rollout_greedy(r, s, j, &p);
+            place_one(r, s, j, &p);
             if (p.gpu < 0)
                 take_one_off(r, s, &i, &p);
             if (p.gpu >= 0) {
@@ -644,7 +679,7 @@ static void release_due(const struct ws_rollout *r, struct ws_rollout_state *s, 
             .weight = x->weight,
             .importance = ws_rollout_importance(r, x->task),
             .hold = -INFINITY,
-            .margin = margin_within(r, x->task, deadline > 0 ? deadline : INFINITY),
+            .margin = ws_rollout_margin_within(r, x->task, deadline > 0 ? deadline : INFINITY),
             .task = x->task,
             .job = -1};
         j.order = order_of(r, s, &j);

@@ -48,8 +48,9 @@
 #define WS_ROLLOUT_SLIP 1e-9
 
 enum {
-    WS_ROLLOUT_COUNTS_MAX = 32,   /* of SMs, that are considered for a task on a GPU */
-    WS_ROLLOUT_RELEASES_MAX = 128 /* that are foreseen */
+    WS_ROLLOUT_COUNTS_MAX = 32,    /* of SMs, that are considered for a task on a GPU */
+    WS_ROLLOUT_RELEASES_MAX = 128, /* that are foreseen */
+    WS_ROLLOUT_TAIL = 30           /* lengths of kernels, by how often they were exceeded */
 };
 
 /* What the greedy rule calls cheap. */
@@ -150,6 +151,14 @@ static inline int ws_rollout_insert(struct ws_rollout_state *s, const struct ws_
     s->ready[i] = *job;
     return i;
 }
+/* What the kernels of a task took, in predicted times (margin.c). */
+struct ws_rollout_margin {
+    double most;                  /* of late; ≥ 1 */
+    double tail[WS_ROLLOUT_TAIL]; /* share of those that took longer than 1.0, 1.1, 1.2, … */
+    int n;                        /* were seen */
+};
+#define WS_ROLLOUT_MARGIN_NONE ((struct ws_rollout_margin){.most = 1})
+
 struct ws_rollout_release {
     double at, weight;
     int task;
@@ -162,10 +171,10 @@ struct ws_rollout {
     double put_back_ms;                      /* the least that it takes to put one back */
     struct ws_rollout_item *items;           /* [n_tasks][n_types] */
     double *awake_w;                         /* [n_types]: M·pi */
-    double *shortest;     /* [n_tasks]: in, kernel and out, on the best empty GPU */
-    double mean_shortest; /* of tasks with a deadline; 0: there are none */
-    double *margin;       /* [n_tasks]: as in jobs; set to 1, and by the caller after that */
-    double *size;         /* [n_tasks]: what a job takes where that is least */
+    double *shortest;                 /* [n_tasks]: in, kernel and out, on the best empty GPU */
+    double mean_shortest;             /* of tasks with a deadline; 0: there are none */
+    struct ws_rollout_margin *margin; /* [n_tasks]: none after preparing, until one is learned */
+    double *size;                     /* [n_tasks]: what a job takes where that is least */
     int *rank; /* [n_tasks]: by size, 0: the largest. Those without deadlines stand last */
     int *home; /* [n_tasks]: the GPU of the task, if each has one; -1: any */
     int *twin; /* [n_gpus]: an equivalent GPU before it; -1: none */
@@ -227,8 +236,23 @@ bool ws_rollout_place(struct ws_rollout *r, const struct ws_rollout_state *s,
 /* The place that s->base takes; ret->gpu is -1 if there is none. */
 void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j, struct ws_rollout_place *ret);
+/* Lowers the margin of @j to the largest with which there is a place in time for it now. Return:
+ * whether there is one. */
+bool ws_rollout_cut_margin(struct ws_rollout *r, const struct ws_rollout_state *s,
+                           struct ws_rollout_job *j);
 /* Starts ready job @i of r->state at @p, or holds it if p->gpu is -1. */
 void ws_rollout_commit(struct ws_rollout *r, int i, const struct ws_rollout_place *p);
+
+/* ---- margins (margin.c) ---- */
+
+/* A kernel of @task took so many times its predicted time. Tasks of which few kernels were seen
+ * have the mean margin of all that were: what makes predictions wrong is seldom one task's. */
+void ws_rollout_learn(struct ws_rollout *r, int task, double took);
+/* The margin with which a job of @task is placed that has @ms until its deadline: not more than
+ * leaves a place in which it is in time. */
+double ws_rollout_margin_within(const struct ws_rollout *r, int task, double ms);
+/* How likely @j is to take longer than its margin allows for. */
+double ws_rollout_risk(const struct ws_rollout *r, const struct ws_rollout_job *j);
 
 /* ---- taking off (taking_off.c), if r->preempts ---- */
 

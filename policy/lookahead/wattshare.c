@@ -29,8 +29,7 @@
  * expected any more.
  *
  * What jobs take: their predicted times, or more by the margin of their task, if its kernels have
- * taken longer than predicted. A job that could not be in time with its margin is placed without
- * it. */
+ * taken longer than predicted (margin.c). */
 #include "config.h"
 
 #include <errno.h>
@@ -38,6 +37,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -60,12 +60,8 @@ enum {
 #define FADE 0.4
 /* What a release counts in the mean lateness of its task. */
 #define LEARN 0.1
-/* Lateness, or a share of a kernel's time, that is rounding. */
+/* Lateness that is rounding. */
 #define PUNCTUAL 1e-6
-/* Kernels are not taken to be longer than so many times their predicted time. What a shorter one
- * counts in the margin of its task: little, so that a margin lasts. */
-#define MARGIN_MAX 4
-#define FALL       0.02
 /* Releases are taken to come within so many mean deviations of their mean lateness: all do that are
  * spread evenly. */
 #define DEVIATIONS 2
@@ -105,7 +101,6 @@ struct awaited {
     double last;      /* release that was seen; -INFINITY: none */
     double late;      /* by how much releases come later than a period after the last, on average */
     double deviation; /* of it, the mean */
-    double margin;    /* its kernels take so many times as long as predicted, or less; ≥ 1 */
 };
 /* A job that runs: what it should take. */
 struct watched {
@@ -203,45 +198,59 @@ static const struct awaited *find_awaited(const struct lookahead *p, int id, int
     return NULL;
 }
 
+/* What was seen of the tasks of @s that were there before. */
+static void remember(const struct lookahead *p, const struct ws_policy_system *s,
+                     struct awaited *tasks, struct ws_rollout_margin *margins)
+{
+    for (int i = 0, at = 0; i < s->n_tasks; i++) {
+        const struct ws_policy_task *t = &s->tasks[i];
+        const struct awaited *known = find_awaited(p, t->id, &at);
+        tasks[i] = (struct awaited){t->id, t->period > 0 ? t->offset : INFINITY,
+                                    known ? known->last : -INFINITY, known ? known->late : 0,
+                                    known ? known->deviation : 0};
+        margins[i] = known ? p->roll.margin[known - p->tasks] : WS_ROLLOUT_MARGIN_NONE;
+        if (known && t->period > 0)
+            tasks[i].due = known->due;
+    }
+}
+
 static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *s, char *ret_error,
                        size_t error_bytes)
 {
     struct lookahead *p = lookahead_of(policy);
     size_t n = (size_t)WS_MAX(s->n_tasks, 1);
     struct awaited *tasks = ws_alloc_array(n, sizeof(*tasks));
+    struct ws_rollout_margin *margins = ws_alloc_array(n, sizeof(*margins));
     double *due = ws_alloc_array(n, sizeof(*due)), *last = ws_alloc_array(n, sizeof(*last)),
            *every = ws_alloc_array(n, sizeof(*every));
+    int r = tasks && margins && due && last && every ? 0 : ws_raise(-ENOMEM);
+    if (!r)
+        remember(p, s, tasks, margins);
     p->roll.interval = p->dvfs ? &p->interval : NULL;
     p->roll.preempts = p->preempt > 0 && s->n_gpus > 0;
     for (int k = 0; k < s->n_gpus; k++)
         p->roll.preempts &= s->types[s->gpus[k].type].preempts;
-    int r = tasks && due && last && every ? ws_rollout_prepare(&p->roll, s) : ws_raise(-ENOMEM);
+    if (!r)
+        r = ws_rollout_prepare(&p->roll, s);
     if (!r && p->guarantee > 0)
         r = ws_fallback_prepare(&p->plan, s);
     if (r < 0) {
         free(tasks);
+        free(margins);
         free(due);
         free(last);
         free(every);
+        p->n_tasks = 0; /* nothing is remembered of them */
         return r;
     }
-    for (int i = 0, at = 0; i < s->n_tasks; i++) {
-        const struct ws_policy_task *t = &s->tasks[i];
-        const struct awaited *known = find_awaited(p, t->id, &at);
-        tasks[i] = (struct awaited){t->id,
-                                    t->period > 0 ? t->offset : INFINITY,
-                                    known ? known->last : -INFINITY,
-                                    known ? known->late : 0,
-                                    known ? known->deviation : 0,
-                                    known ? known->margin : 1};
-        if (known && t->period > 0)
-            tasks[i].due = known->due;
+    memcpy(p->roll.margin, margins, n * sizeof(*margins));
+    for (int i = 0; i < s->n_tasks; i++)
         if (isinf(p->roll.shortest[i])) {
-            snprintf(ret_error, error_bytes, "task %d (%s): its time is known on no GPU", t->id,
-                     t->name ? t->name : "");
+            snprintf(ret_error, error_bytes, "task %d (%s): its time is known on no GPU",
+                     s->tasks[i].id, s->tasks[i].name ? s->tasks[i].name : "");
             r = WS_POLICY_E_COST;
         }
-    }
+    free(margins);
     free(p->tasks);
     free(p->due);
     free(p->last);
@@ -258,20 +267,18 @@ static int prepare_own(struct ws_policy *policy, const struct ws_policy_system *
 
 /* ---- what jobs really take ---- */
 
-static void learn_margin(struct lookahead *p, const struct watched *w, double now)
-{
-    double *margin = &p->tasks[w->task].margin;
-    double took = ws_lesser((now - w->out - w->gpu_start) / w->kernel, MARGIN_MAX);
-    *margin = took > *margin + PUNCTUAL ? took : *margin + (took - *margin) * FALL;
-    *margin = ws_greater(*margin, 1);
-}
-
 static bool is_there(const struct ws_policy_snapshot *snap, uint64_t id)
 {
     for (int i = 0; i < snap->n_jobs; i++)
         if (snap->jobs[i].id == id)
             return true;
     return false;
+}
+
+/* How many times its predicted time the kernel of @w took, if its job has just ended. */
+static double took(const struct watched *w, double now)
+{
+    return (now - w->out - w->gpu_start) / w->kernel;
 }
 
 /* A job that does not begin at its beginning is not watched, nor is one without a kernel. */
@@ -296,7 +303,7 @@ static int note_runs(struct lookahead *p, const struct ws_policy_snapshot *snap)
     int r = 0;
     for (size_t i = 0; i < p->n_watched; i++)
         if (!is_there(snap, p->watched[i].id))
-            learn_margin(p, &p->watched[i], snap->now);
+            ws_rollout_learn(&p->roll, p->watched[i].task, took(&p->watched[i], snap->now));
     p->n_watched = 0;
     for (int k = 0; k < p->sys->n_gpus && !r; k++)
         for (int i = 0; i < snap->gpus[k].n_slots && !r; i++) {
@@ -304,8 +311,6 @@ static int note_runs(struct lookahead *p, const struct ws_policy_snapshot *snap)
             if (run->job >= 0)
                 r = watch(p, &snap->jobs[run->job], run->gpu_start, run->gpu_end, run->end);
         }
-    for (int i = 0; i < p->n_tasks; i++)
-        p->roll.margin[i] = p->tasks[i].margin;
     return r;
 }
 
@@ -632,10 +637,8 @@ static void search(struct alternatives *q, const uint64_t until[2])
     struct ws_rollout *r = &q->p->roll;
     struct ws_rollout_job *j = &r->state.ready[q->i];
     ws_rollout_greedy(r, &r->state, j, &q->best);
-    if (q->best.gpu < 0 && j->margin > 1) {
-        j->margin = 1; /* it may be in time all the same */
+    if (q->best.gpu < 0 && ws_rollout_cut_margin(r, &r->state, j))
         ws_rollout_greedy(r, &r->state, j, &q->best);
-    }
     q->until = until[1];
     if (q->best.gpu < 0) { /* nowhere in time now */
         search_full(q);
