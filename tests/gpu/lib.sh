@@ -55,6 +55,7 @@ attempt() {
     t=$(now_ms)
     timeout -k 2 30 "$@" >"$tmp/$name" 2>&1 && grep -q '^PASS' "$tmp/$name"
     r=$?
+    [ $r != 124 ] || echo "it had not ended after 30 s" >>"$tmp/$name"
     ms=$(($(now_ms) - t))
     return $r
 }
