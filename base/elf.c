@@ -61,6 +61,20 @@ const Elf64_Shdr *ws_elf_section(const struct ws_elf *e, const char *name)
     return NULL;
 }
 
+const Elf64_Phdr *ws_elf_code_segment(const struct ws_elf *e, uint64_t value, uint64_t size)
+{
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)e->data;
+    if (h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff % 8 || h->e_phoff > e->bytes ||
+        h->e_phnum > (e->bytes - h->e_phoff) / sizeof(Elf64_Phdr))
+        return NULL;
+    const Elf64_Phdr *p = (const Elf64_Phdr *)(e->data + h->e_phoff);
+    for (unsigned i = 0; i < h->e_phnum; i++, p++)
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && value >= p->p_vaddr &&
+            value - p->p_vaddr < p->p_memsz && size <= p->p_memsz - (value - p->p_vaddr))
+            return p;
+    return NULL;
+}
+
 bool ws_elf_symbols(const struct ws_elf *e, uint32_t type, struct ws_elf_symbols *ret)
 {
     for (uint32_t i = 0; i < e->n_sections; i++) {

@@ -40,6 +40,8 @@ const Elf64_Shdr *ws_elf_section(const struct ws_elf *e, const char *name);
  * file or not on a multiple of
  * @align in it. */
 const void *ws_elf_contents(const struct ws_elf *e, const Elf64_Shdr *s, uint64_t align);
+/* The executable segment that holds [@value, @value + @size), or NULL. */
+const Elf64_Phdr *ws_elf_code_segment(const struct ws_elf *e, uint64_t value, uint64_t size);
 /* The table of @type SHT_SYMTAB or SHT_DYNSYM. Return: false if there is none, or it is damaged. */
 bool ws_elf_symbols(const struct ws_elf *e, uint32_t type, struct ws_elf_symbols *ret);
 /* NULL if the name lies outside the table or has no end. */

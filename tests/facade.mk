@@ -1,6 +1,7 @@
 # Tests of the façades. The unit tests link a session that only records (fake_session.c) in the real
 # one's place.
 FACADE_TEST_SOURCES = frontend/interpose/toolkit.c frontend/interpose/redirect.c \
+	frontend/interpose/variables.c \
 	tests/unit/frontend/fake_session.h tests/unit/frontend/fake_session.c \
 	frontend/session/callers.h frontend/session/callers.c \
 	frontend/session/image.h frontend/session/image.c frontend/session/link_image.h \

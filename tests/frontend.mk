@@ -11,7 +11,7 @@ TESTS += tests/unit/frontend/test_session
 # Its functions bear the names of CUDA's: without the façades.
 check_PROGRAMS += tests/unit/frontend/test_redirect
 tests_unit_frontend_test_redirect_SOURCES = tests/unit/frontend/test_redirect.c \
-	frontend/interpose/redirect.c frontend/interpose/toolkit.c
+	frontend/interpose/redirect.c frontend/interpose/toolkit.c frontend/interpose/variables.c
 # It writes over functions, whose beginnings ThreadSanitizer would change; it has one thread.
 tests_unit_frontend_test_redirect_CFLAGS = $(AM_CFLAGS) -fno-sanitize=thread
 tests_unit_frontend_test_redirect_LDADD = base/libbase.a $(TEST_LDADD)
@@ -20,11 +20,14 @@ TESTS += tests/unit/frontend/test_redirect
 # Programs for tests/process/preload.sh
 EXTRA_DIST += tests/process/lookalike.h
 check_PROGRAMS += tests/process/lookalike_program tests/process/lookalike_library.so \
+	tests/process/own_variables.so \
 	tests/process/driver_user tests/process/runpath_main
 tests_process_lookalike_program_SOURCES = tests/process/lookalike_program.c
 tests_process_lookalike_program_LDADD = -ldl
 tests_process_lookalike_library_so_SOURCES = tests/process/lookalike_library.c
 tests_process_lookalike_library_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_process_own_variables_so_SOURCES = tests/process/own_variables.c
+tests_process_own_variables_so_LDFLAGS = $(AM_LDFLAGS) -shared
 tests_process_driver_user_SOURCES = tests/process/driver_user.c
 tests_process_driver_user_LDADD = frontend/libwattshare.so -ldl
 tests_process_runpath_main_SOURCES = tests/process/runpath_main.c

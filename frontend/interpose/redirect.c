@@ -44,6 +44,7 @@
 #include "base/runtimes/static_runtime.h"
 #include "frontend/interpose/entrypoints.h"
 #include "frontend/interpose/toolkit.h"
+#include "frontend/interpose/variables.h"
 
 enum { JUMP_BYTES = 14, NEAR_JUMP_BYTES = 5, PAGE = 4096, EXIT_CANNOT_RUN = 126 };
 #define CURE                                                                                       \
@@ -166,21 +167,6 @@ static bool defines(const struct ws_elf_symbols *s, const char *name)
     return memmem(s->names, s->names_bytes, name, strlen(name) + 1) && named(s, name, true);
 }
 
-/* The executable segment that holds [@value, @value + @size), or NULL. */
-static const Elf64_Phdr *code_segment(const struct ws_elf *e, uint64_t value, uint64_t size)
-{
-    const Elf64_Ehdr *h = (const Elf64_Ehdr *)e->data;
-    if (h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff % 8 || h->e_phoff > e->bytes ||
-        h->e_phnum > (e->bytes - h->e_phoff) / sizeof(Elf64_Phdr))
-        return NULL;
-    const Elf64_Phdr *p = (const Elf64_Phdr *)(e->data + h->e_phoff);
-    for (unsigned i = 0; i < h->e_phnum; i++, p++)
-        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && value >= p->p_vaddr &&
-            value - p->p_vaddr < p->p_memsz && size <= p->p_memsz - (value - p->p_vaddr))
-            return p;
-    return NULL;
-}
-
 struct target {
     uint64_t value, size;
     void *fn;
@@ -206,7 +192,7 @@ static int collect(const struct ws_elf *e, const struct ws_elf_symbols *s,
             continue;
         const char *name = ws_elf_symbol_name(s, sym);
         if (!name || !(fn = find(name)) ||
-            !code_segment(e, sym->st_value, WS_MAX(sym->st_size, (uint64_t)1)))
+            !ws_elf_code_segment(e, sym->st_value, WS_MAX(sym->st_size, (uint64_t)1)))
             continue;
         if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof(**ret)))
             return ws_raise(-ENOMEM);
@@ -223,7 +209,7 @@ static int collect_stripped(const struct ws_elf *e, const struct ws_static_runti
     size_t cap = 0;
     for (size_t i = 0; ws_static_runtime_next(rt, &i, &f);) {
         void *fn = find(f.name);
-        if (!fn || !code_segment(e, f.address, f.bytes))
+        if (!fn || !ws_elf_code_segment(e, f.address, f.bytes))
             continue;
         if (ws_grow((void **)ret, &cap, *ret_n + 1, sizeof(**ret)))
             return ws_raise(-ENOMEM);
@@ -300,8 +286,9 @@ int ws_redirect_object(const void *image, size_t bytes, uintptr_t base,
         qsort(t, n, sizeof(*t), compare_targets);
     /* Runs of functions that lie close together share their changes of protection. */
     for (size_t i = 0, j; !r && i < n; i = j) {
-        for (j = i + 1; j < n && t[j].value - t[j - 1].value < 16 * PAGE &&
-                        code_segment(&e, t[j].value, 1) == code_segment(&e, t[i].value, 1);
+        for (j = i + 1;
+             j < n && t[j].value - t[j - 1].value < 16 * PAGE &&
+             ws_elf_code_segment(&e, t[j].value, 1) == ws_elf_code_segment(&e, t[i].value, 1);
              j++)
             ;
         r = write_jumps(t + i, j - i, base, &ret->n_failed);
@@ -361,6 +348,8 @@ static void redirect_file(const char *path, struct loaded_object *o, bool is_pro
     close(fd);
     if (image == MAP_FAILED)
         return;
+    if (!is_program)
+        ws_variables_keep(image, st.st_size, o->base, o->last, ws_entrypoint_find);
     int r = ws_redirect_object(image, st.st_size, o->base, ws_entrypoint_find, &result);
     o->toolkit = result.stripped_version ? atoi(result.stripped_version)
                                          : ws_toolkit_of_file(image, st.st_size);

@@ -108,6 +108,9 @@ check "driver by linking: our cuInit" grep -q cuInit "$tmp/out"
 for name in libcuda.so libcuda.so.1 /usr/lib/nowhere/libcuda.so.1 libcudart.so.13; do
     check "driver by dlopen $name" with "$here/driver_user" dlopen $name
 done
+check "a library whose variables have the driver's names: runs" \
+    with "$here/driver_user" stranger "$here/own_variables.so"
+check "a library whose variables have the driver's names: calls our cuInit" grep -q 'stranger 1' "$tmp/out"
 [ "$sanitized" ] || check "dlopen keeps the caller's RUNPATH" with "$here/runpath_main"
 
 # Programs that have nothing to do with CUDA.
