@@ -225,7 +225,7 @@ static void structures(void)
     struct texture_desc t = {{0}};
     struct channels c = {.x = 32, .format = 2};
     unsigned long long texture;
-    int local;
+    int local = 0;
     GUARD(a);
     NO(cudaPointerGetAttributes(&a.s, &local));
     IS(a.s.type, 0);
