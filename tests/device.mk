@@ -70,7 +70,7 @@ tests_gpu_probe_SOURCES = tests/device/suite.h tests/device/suite.c tests/gpu/pr
 tests_gpu_probe_LDADD = models/libmodels.a $(DEVICE_LDADD) $(SQLITE_LIBS) $(LIBMD_LIBS) -ldl
 EXTRA_DIST += tests/gpu/lib.sh tests/gpu/gate.sh tests/gpu/sass.sh tests/gpu/overhead.sh \
 	tests/gpu/isolation.sh tests/gpu/parts.sh
-EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/README.md tests/gpu/plan.md \
+EXTRA_DIST += tests/gpu/run tests/gpu/bundle.sh tests/gpu/rehearse.sh tests/gpu/README.md tests/gpu/plan.md \
 	tests/mock/README.md tests/mock/freedoms.md tests/device/README.md
 
 # All that tests/gpu/run needs on a machine with a GPU, in one archive.

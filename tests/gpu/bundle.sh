@@ -51,7 +51,7 @@ for p in tests/cuda/nv/*_static; do
 done
 [ ! -f tests/cuda/nv/sassonly.ptx ] || cp tests/cuda/nv/sassonly.ptx "$name/tests/cuda/nv/"
 cp "$src/tests/gpu/run" "$src/tests/gpu/plan.md" "$src"/tests/gpu/*.sh "$name/tests/gpu/"
-rm -f "$name/tests/gpu/bundle.sh" "$name/tests/gpu/mock.sh"
+rm -f "$name/tests/gpu/bundle.sh" "$name/tests/gpu/mock.sh" "$name/tests/gpu/rehearse.sh"
 mkdir -p "$name/conf"
 cp -r "$src/conf/gpu.d" "$name/conf/gpu.d"
 cp "$src/LICENSE" "$name/"
