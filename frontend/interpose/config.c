@@ -9,7 +9,7 @@
 
 #include "protocol/protocol.h"
 
-enum { TIMEOUT_MS_DEFAULT = 2000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
+enum { TIMEOUT_MS_DEFAULT = 10000, TIMEOUT_MS_MAX = 600 * 1000, SMS_MAX = 1 << 16 };
 static struct ws_frontend_config config = {
     .socket = WS_DEFAULT_SOCKET, .timeout_ms = TIMEOUT_MS_DEFAULT, .ring = true};
 
