@@ -29,7 +29,7 @@ trap 'exit 130' INT TERM
 for m in proc dev; do
     mountpoint -q "$root/$m" || { mount --bind "/$m" "$root/$m" && mounted="$mounted $m"; }
 done
-chroot "$root" /bin/sh -s "$@" <<'S'
+chroot "$root" /bin/sh -s -- "$@" <<'S'
 cd /root/bundle
 ldconfig
 socket=ipc:///root/inner
