@@ -111,15 +111,11 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
     if (t) {
         ws_launch_cancel_locked(d->sched, t, &runs);
         ws_copy_cancel_locked(t, &xfers);
-        ws_list_for_each (l, &runs)
-            ws_tenant_put_locked(t);
-        ws_list_for_each (l, &xfers)
-            ws_tenant_put_locked(t);
+        ws_tenant_put_ended_locked(t, &runs);
+        ws_tenant_put_ended_locked(t, &xfers);
     }
-    ws_sched_wake_locked(d->sched);
+    ws_sched_end_locked(d->sched, &runs, &xfers);
     pthread_mutex_unlock(&d->sched->lock);
-    ws_launch_finish(&runs);
-    ws_copy_finish(&xfers);
     ws_flight_finish(&flights);
 }
 

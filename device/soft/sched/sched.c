@@ -34,9 +34,35 @@ static void ring_add(struct ws_sched *s, struct ws_tenant *t)
     ws_list_append(&s->ring, &t->ring);
 }
 
+static bool has_ended(const struct ws_sched *s)
+{
+    return !ws_list_empty(&s->runs) || !ws_list_empty(&s->xfers);
+}
+
+/* A kernel and a copy of those that were cancelled. Return: there was one, and the lock was given
+ * away meanwhile. */
+static bool finish_some(struct ws_sched *s)
+{
+    struct ws_list *run = ws_list_pop(&s->runs), *xfer = ws_list_pop(&s->xfers), runs, xfers;
+    if (!run && !xfer)
+        return false;
+    ws_list_init(&runs);
+    ws_list_init(&xfers);
+    if (run)
+        ws_list_append(&runs, run);
+    if (xfer)
+        ws_list_append(&xfers, xfer);
+    ws_sched_wake_locked(s);
+    pthread_mutex_unlock(&s->lock);
+    ws_launch_finish(&runs);
+    ws_copy_finish(&xfers);
+    pthread_mutex_lock(&s->lock);
+    return true;
+}
+
 void ws_sched_wake_locked(struct ws_sched *s)
 {
-    if (s->n_idle && (!ws_list_empty(&s->ring) || !ws_list_empty(&s->dead)))
+    if (s->n_idle && (!ws_list_empty(&s->ring) || !ws_list_empty(&s->dead) || has_ended(s)))
         pthread_cond_signal(&s->work);
 }
 
@@ -79,7 +105,10 @@ static void *worker(void *arg)
     while (!s->stop) {
         if (ws_sched_reap(s))
             continue;
+        bool finished = finish_some(s);
         if (!pick(s, &turn)) {
+            if (finished)
+                continue;
             s->n_idle++;
             pthread_cond_wait(&s->work, &s->lock);
             s->n_idle--;
@@ -102,10 +131,8 @@ static void *worker(void *arg)
         ring_add(s, turn.tenant);
         if (ws_list_empty(&runs) && ws_list_empty(&xfers))
             continue;
-        ws_list_for_each (l, &runs)
-            ws_tenant_put_locked(turn.tenant);
-        ws_list_for_each (l, &xfers)
-            ws_tenant_put_locked(turn.tenant);
+        ws_tenant_put_ended_locked(turn.tenant, &runs);
+        ws_tenant_put_ended_locked(turn.tenant, &xfers);
         ws_sched_wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         ws_launch_finish(&runs);
@@ -153,6 +180,8 @@ static int sched_start(struct ws_sched **ret, uint32_t n_workers)
     ws_list_init(&s->tenants);
     ws_list_init(&s->free_blocks);
     ws_list_init(&s->dead);
+    ws_list_init(&s->runs);
+    ws_list_init(&s->xfers);
     s->threads = threads;
     sigset_t all, old; /* signals are the daemon loop's */
     sigfillset(&all);
@@ -239,4 +268,20 @@ void ws_tenant_put_locked(struct ws_tenant *t)
     *at = t->next;
     t->next = d->free_tenants;
     d->free_tenants = t;
+}
+
+void ws_tenant_put_ended_locked(struct ws_tenant *t, const struct ws_list *ended)
+{
+    ws_list_for_each (l, ended)
+        ws_tenant_put_locked(t);
+}
+
+void ws_sched_end_locked(struct ws_sched *s, struct ws_list *runs, struct ws_list *xfers)
+{
+    struct ws_list *l;
+    while ((l = ws_list_pop(runs)))
+        ws_list_append(&s->runs, l);
+    while ((l = ws_list_pop(xfers)))
+        ws_list_append(&s->xfers, l);
+    ws_sched_wake_locked(s);
 }

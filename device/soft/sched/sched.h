@@ -93,7 +93,8 @@ struct ws_sched {
     bool stop;
     struct ws_list tenants; /* all that have work */
     struct ws_list free_blocks;
-    struct ws_list dead; /* blocks that have ended, whose states are to be freed */
+    struct ws_list dead;        /* blocks that have ended, whose states are to be freed */
+    struct ws_list runs, xfers; /* kernels and copies that were cancelled, yet to be finished */
     uint32_t n_devices;
     pthread_t *threads;
 };
@@ -106,6 +107,8 @@ void ws_sched_leave(struct ws_sched *s);
 
 /* Wakes a worker, if there is something to do. */
 void ws_sched_wake_locked(struct ws_sched *s);
+/* Has workers finish kernels and copies that have ended: pricing very many takes long. */
+void ws_sched_end_locked(struct ws_sched *s, struct ws_list *runs, struct ws_list *xfers);
 /* Work was added to a tenant: puts it into the ring and wakes a worker. */
 void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 
@@ -113,6 +116,8 @@ void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space);
 /* One operation less. */
 void ws_tenant_put_locked(struct ws_tenant *t);
+/* The same for each of the operations that have ended. */
+void ws_tenant_put_ended_locked(struct ws_tenant *t, const struct ws_list *ended);
 
 /* ---- feed.c ---- */
 /* Frees the state of a block that has ended; gives up the lock meanwhile. Return: whether there was

@@ -252,16 +252,18 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_b
     ws_block_put_locked(s, r, b);
 }
 
-static void queue_drop(struct ws_sched *s, struct ws_tenant *t, struct ws_list *queue,
-                       struct ws_run *r)
+/* Ends the blocks of @r (NULL: of all kernels) that are not in a worker's hands. */
+static void blocks_drop(struct ws_sched *s, struct ws_tenant *t, const struct ws_run *r)
 {
-    ws_list_for_each_safe (it, queue) {
-        struct ws_dealt_block *b = ws_list_entry(it, struct ws_dealt_block, link);
-        if (b->run != r)
-            continue;
-        ws_list_remove(&b->link);
-        block_end(s, t, b);
-    }
+    struct ws_list *queues[] = {&t->starved, &t->front, &t->rotated};
+    for (unsigned i = 0; i < WS_ARRAY_SIZE(queues); i++)
+        ws_list_for_each_safe (it, queues[i]) {
+            struct ws_dealt_block *b = ws_list_entry(it, struct ws_dealt_block, link);
+            if (r && b->run != r)
+                continue;
+            ws_list_remove(&b->link);
+            block_end(s, t, b);
+        }
 }
 
 /* Forgets what of a stopped kernel is not in a worker's hands. */
@@ -272,9 +274,7 @@ static void run_abort(struct ws_sched *s, struct ws_run *r)
     r->aborted = true;
     ws_list_remove(&r->deal_link);
     r->n_blocks = r->n_dealt;
-    queue_drop(s, r->tenant, &r->tenant->starved, r);
-    queue_drop(s, r->tenant, &r->tenant->front, r);
-    queue_drop(s, r->tenant, &r->tenant->rotated, r);
+    blocks_drop(s, r->tenant, r);
     r->tenant->deal_blocked = false;
 }
 
@@ -426,9 +426,11 @@ void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *s
 
 void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended)
 {
-    ws_list_for_each_safe (it, &t->runs) {
+    ws_list_for_each (it, &t->runs) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, link);
         ws_run_stop(r, WS_DEV_E_CANCELLED, "%s: cancelled", ws_run_name(r));
-        run_settle(s, r, ended);
     }
+    blocks_drop(s, t, NULL); /* before each kernel looks for its own among those of all */
+    ws_list_for_each_safe (it, &t->runs)
+        run_settle(s, ws_list_entry(it, struct ws_run, link), ended);
 }

@@ -11,6 +11,7 @@
 #include "device/catalog.h"
 #include "device/soft/timeline/power.h"
 #include "device/soft/timeline/timing.h"
+#include "tests/lib/cpu_time.h"
 
 struct fixture {
     struct ws_catalog catalog;
@@ -383,6 +384,38 @@ static void test_many_clients_come_and_go(void **state)
     assert_in_range((int64_t)sum - t.stored_uj, t.energy_uj - 1, t.energy_uj + 1);
 }
 
+/* Very many run beside each other, and none begins or ends when another does. The time of pricing
+ * one grows with their number at most, and all energy is charged to somebody. */
+static void test_many_beside_each_other(void **state)
+{
+    struct fixture *f = *state;
+    enum { FEW = 32, MANY = 256, CALLS = 40, N = MANY + CALLS };
+    uint64_t sum = 0, took_ns[2] = {0};
+    for (uint64_t i = 0; i < N; i++) {
+        f->blocks[0] = (struct ws_cost){.issue_ns = 1e3, .latency_ns = 5e6 + (double)i * 101};
+        struct ws_timing_kernel k = {.owner = i % 4,
+                                     .ready_ns = i * 1000,
+                                     .need = {1, 1024, 0},
+                                     .blocks_per_sm = 16,
+                                     .sms = first_sms(1 + (uint32_t)i % 46),
+                                     .n_blocks = 1,
+                                     .blocks = f->blocks,
+                                     .dram_share = 1};
+        struct ws_timed r;
+        uint64_t before = cpu_ns();
+        ws_timing_kernel(f->t, &k, &r);
+        if (i >= MANY || i - FEW < CALLS)
+            took_ns[i >= MANY] += cpu_ns() - before;
+        sum += r.energy_uj;
+    }
+    struct ws_timing_totals t;
+    ws_timing_totals(f->t, &t);
+    assert_in_range((int64_t)sum - t.stored_uj, t.energy_uj - 1, t.energy_uj + 1);
+    print_message("%.3f and %.3f ms\n", (double)took_ns[0] / CALLS / 1e6,
+                  (double)took_ns[1] / CALLS / 1e6);
+    assert_in_range(took_ns[1] / took_ns[0], 0, MANY / (FEW + CALLS / 2));
+}
+
 static void test_many_operations_stay_bounded(void **state)
 {
     struct fixture *f = *state;
@@ -561,6 +594,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_energy_adds_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_energy_is_shared_fairly, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_clients_come_and_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_beside_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_operations_stay_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_work_same_times, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reserved_as_entered, setup, teardown),
