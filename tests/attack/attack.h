@@ -16,8 +16,9 @@
 struct target {
     char dir[64]; /* of the daemon alone; for the attack's files too */
     char sock[96], side[104], conf[96];
-    unsigned port;       /* of tcp */
-    char public_key[41]; /* of the daemon, there */
+    unsigned port;                             /* of tcp */
+    char public_key[41];                       /* of the daemon, there */
+    char friend_public[41], friend_secret[41]; /* of somebody whom it allows there */
     pid_t pid;
     pid_t bystander;
     uint64_t until_ns; /* when the attack is to end */

@@ -121,11 +121,13 @@ static void write_key(const char *dir, const char *name, const char *key, const 
 
 static void write_tcp(FILE *f, struct target *t)
 {
-    char secret[41], friend[41], friends_secret[41];
-    if (zmq_curve_keypair(t->public_key, secret) || zmq_curve_keypair(friend, friends_secret))
+    char secret[41], user[16];
+    snprintf(user, sizeof(user), "%u", (unsigned)UID_ATTACKER);
+    if (zmq_curve_keypair(t->public_key, secret) ||
+        zmq_curve_keypair(t->friend_public, t->friend_secret))
         die("zmq_curve_keypair");
     write_key(t->dir, "key", "secret", secret);
-    write_key(t->dir, "clients", "0", friend);
+    write_key(t->dir, "clients", user, t->friend_public);
     fprintf(f, "curve_key = \"%s/key\"\ncurve_clients = \"%s/clients\"\n", t->dir, t->dir);
 }
 

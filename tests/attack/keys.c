@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/attack/keys.c - attacks over tcp by somebody who speaks CURVE, but has no key that the
- * daemon allows: row 2. Each connection costs the daemon some arithmetic. */
+/* tests/attack/keys.c - attacks over tcp by somebody who speaks CURVE, mostly with a key that the
+ * daemon does not allow: rows 2 and 5. Each connection costs the daemon some arithmetic. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,6 +34,16 @@ static void stranger(struct curve_client *c, const struct target *t)
     *c = (struct curve_client){0};
     if (zmq_curve_keypair(public, secret) || !zmq_z85_decode(c->own_public, public) ||
         !zmq_z85_decode(c->own_secret, secret) || !zmq_z85_decode(c->server_key, t->public_key))
+        abort();
+}
+
+/* Somebody whom the daemon allows. */
+static void friend_of(struct curve_client *c, const struct target *t)
+{
+    *c = (struct curve_client){0};
+    if (!zmq_z85_decode(c->own_public, t->friend_public) ||
+        !zmq_z85_decode(c->own_secret, t->friend_secret) ||
+        !zmq_z85_decode(c->server_key, t->public_key))
         abort();
 }
 
@@ -149,6 +159,38 @@ static const char *long_keys(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* A frame of a message that has more. Return: 0, or -1: the daemon has had enough. */
+static int send_sealed(struct introduction *i, const uint8_t *data, size_t n, uint8_t *frame)
+{
+    size_t body = n + CURVE_CLIENT_SEAL_BYTES;
+    frame[0] = LONG;
+    for (int b = 0; b < 8; b++)
+        frame[8 - b] = (uint8_t)((uint64_t)body >> 8 * b);
+    curve_client_seal(&i->c, WS_CURVE_MORE, data, n, frame + 9);
+    return raw_bytes(i->fd, frame, 9 + body);
+}
+
+/* Somebody with a key that is allowed, whose messages never end. */
+static const char *endless_key(const struct target *t, unsigned copy)
+{
+    enum { PIECE = 1 << 20, SMALL = 1000 };
+    static struct introduction v;
+    static uint8_t piece[PIECE], frame[PIECE + 9 + CURVE_CLIENT_SEAL_BYTES];
+    unsigned n_let_in = 0;
+    friend_of(&v.c, t);
+    while (attack_goes_on(t)) {
+        v.fd = raw_dial_tcp(t->port);
+        if (v.fd < 0)
+            continue;
+        say_hello(&v);
+        if (!raw_bytes(v.fd, v.p, v.n) && say_initiate(&v) && !raw_bytes(v.fd, v.p, v.n))
+            while (attack_goes_on(t) && !send_sealed(&v, piece, copy % 2 ? PIECE : SMALL, frame))
+                n_let_in++;
+        close(v.fd);
+    }
+    return n_let_in ? NULL : "a key that is allowed was refused";
+}
+
 const struct attack attacks_keys[] = {
     {"2", "wrong-keys", "proves over tcp that it has a key that is not allowed", wrong_keys,
      .copies = 2, .tcp = true},
@@ -156,4 +198,6 @@ const struct attack attacks_keys[] = {
      .ms = 3000, .n_files = 512, .tcp = true},
     {"5", "long-keys", "introductions over tcp that never end", long_keys, .copies = 2, .tcp = true,
      .max_mib = 128},
+    {"5", "endless-key", "messages over tcp that never end, with a key that is allowed",
+     endless_key, .copies = 4, .tcp = true, .max_mib = 128},
     {0}};

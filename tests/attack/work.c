@@ -215,6 +215,42 @@ static const char *starts(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Kernels without end in very many streams, which all end at once: one fails. */
+static int end_at_once(struct raw *r, unsigned n_streams)
+{
+    enum { SPIN, FAIL, BATCH = 2000 };
+    Ws__StreamCreate stream = WS__STREAM_CREATE__INIT;
+    Ws__Sync sync = WS__SYNC__INIT;
+    Ws__Reset reset = WS__RESET__INIT;
+    stream.non_blocking = true;
+    sync.what_case = WS__SYNC__WHAT_STREAM;
+    for (unsigned i = 0; i < n_streams; i++) {
+        Ws__Launch l = raw_launch(1, i + 1 < n_streams ? SPIN : FAIL);
+        l.stream = sync.stream = stream.stream = WS_STREAM_FIRST + i;
+        raw_put(r, WS__COMMAND__C_STREAM_CREATE, &stream);
+        raw_put(r, WS__COMMAND__C_LAUNCH, &l);
+        if (i % BATCH == BATCH - 1 && raw_send(r))
+            return -1;
+    }
+    int e = raw_call(r, WS__COMMAND__C_SYNC, &sync, NULL);
+    return e < 0 ? e : raw_call(r, WS__COMMAND__C_RESET, &reset, NULL);
+}
+
+static const char *ends(const struct target *t, unsigned copy)
+{
+    static const char text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry spin() { loop: bra loop; }\n"
+                               ".visible .entry fail() { trap; }\n";
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t))
+        return "a client was refused";
+    while (attack_goes_on(t) && !raw_load(&r, 1, text, sizeof(text) - 1))
+        if (end_at_once(&r, 1000))
+            return "a client whose kernels ended was refused";
+    return NULL;
+}
+
 const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
@@ -224,4 +260,6 @@ const struct attack attacks_work[] = {
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
     {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
     {"7", "starts", "kernels that start themselves again without end", starts, .copies = 2},
+    {"7", "ends", "a thousand kernels that end at once, again and again", ends, .copies = 2,
+     .max_call_ms = 1000},
     {0}};
