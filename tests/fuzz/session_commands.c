@@ -26,12 +26,26 @@ const char *const session_images[] = {
     KERNEL("read", "ld.global.u32 %r2, [%d1];\nst.global.u32 [%d1+4], %r2;\n"),
     HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
          ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+         ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2\n"
+         "(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n"
+         ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 t);\n"
          ".global .align 1 .b8 f[4] = {104, 105, 10, 0};\n" /* -- */
     KERNEL("say", "{.param .b64 a;\n.param .b64 b;\n.param .b32 c;\nmov.u64 %d4, f;\n"
                   "cvta.global.u64 %d4, %d4;\nst.param.b64 [a], %d4;\nst.param.b64 [b], 0;\n"
                   "call.uni (c), vprintf, (a, b);\n}\n") /* -- */
     KERNEL("take", "{.param .b64 a;\n.param .b64 b;\nand.b64 %d4, %d2, 1023;\n"
-                   "st.param.b64 [a], %d4;\ncall.uni (b), malloc, (a);\n}\n"),
+                   "st.param.b64 [a], %d4;\ncall.uni (b), malloc, (a);\n}\n") /* -- */
+    /* starts itself n times, one after the other */
+    KERNEL("again", "setp.eq.u64 %p1, %d2, 0;\n@%p1 ret;\nsub.u64 %d2, %d2, 1;\n"
+                    "{.param .b64 f;\nmov.u64 %d4, again;\nst.param.b64 [f], %d4;\n"
+                    ".param .align 4 .b8 g[12];\nst.param.b32 [g+0], 1;\nst.param.b32 [g+4], 1;\n"
+                    "st.param.b32 [g+8], 1;\n.param .b32 s;\nst.param.b32 [s], 0;\n"
+                    ".param .b64 r;\n"
+                    "call.uni (r), __cudaCDP2GetParameterBufferV2, (f, g, g, s);\n"
+                    "ld.param.b64 %d4, [r];\nst.b64 [%d4], %d1;\nst.b64 [%d4+8], %d2;\n"
+                    ".param .b64 p;\nst.param.b64 [p], %d4;\n.param .b64 t;\n"
+                    "st.param.b64 [t], 3;\n.param .b32 e;\n"
+                    "call.uni (e), __cudaCDP2LaunchDeviceV2, (p, t);\n}\n"),
     HEAD ".visible .entry broken(\n",
 };
 _Static_assert(WS_ARRAY_SIZE(session_images) == SESSION_IMAGES, "one number");
