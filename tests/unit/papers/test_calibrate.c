@@ -254,6 +254,7 @@ static void expectations_fill_gaps(void **state)
     assert_int_equal(ws_calibrate_power(&c, none, &p), 0);
     near(p.w[WS_EVENT_POWER_STATIC] + p.w[WS_EVENT_POWER_MEMORY_CLOCK] + p.w[WS_EVENT_POWER_CLOCK],
          77, 1e-6);
+    near(p.w[WS_EVENT_POWER_CLOCK], 0.06 * gpu.limit_w, 1e-6); /* and its part with the clock */
     free(v);
 }
 
