@@ -197,6 +197,26 @@ static llvm_value table(struct op *o, uint32_t bits)
 
 /* ---- integers ---- */
 #define WIDTHS(X) X(16, 2) X(32, 4) X(64, 8)
+/* Byte @n of each lane. */
+static llvm_value byte_of(struct op *o, llvm_value v, unsigned n, bool is_signed)
+{
+    v = L.BuildShl(o->b, v, k(o, 4, 24 - 8 * n), "");
+    return is_signed ? L.BuildAShr(o->b, v, k(o, 4, 24), "")
+                     : L.BuildLShr(o->b, v, k(o, 4, 24), "");
+}
+
+/* The products of four bytes, added up (dp4a). */
+static llvm_value sum_of_bytes(struct op *o, bool a_signed, bool b_signed)
+{
+    llvm_value sum = o->c;
+    for (unsigned n = 0; n < 4; n++)
+        sum = L.BuildAdd(
+            o->b, sum,
+            L.BuildMul(o->b, byte_of(o, o->a, n, a_signed), byte_of(o, o->bb, n, b_signed), ""),
+            "");
+    return sum;
+}
+
 static llvm_value integer(struct op *o)
 {
     llvm_builder b = o->b;
@@ -244,6 +264,14 @@ static llvm_value integer(struct op *o)
         return compare_pick(o, LLVM_SGT);
         WIDTHS(X)
 #undef X
+    case WS_H_dp4a_uu:
+        return sum_of_bytes(o, false, false);
+    case WS_H_dp4a_us:
+        return sum_of_bytes(o, false, true);
+    case WS_H_dp4a_su:
+        return sum_of_bytes(o, true, false);
+    case WS_H_dp4a_ss:
+        return sum_of_bytes(o, true, true);
     case WS_H_mul_hi_u32:
         return high(o, false);
     case WS_H_mul_hi_s32:

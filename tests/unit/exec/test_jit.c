@@ -433,6 +433,21 @@ static void test_sectors(void **state)
         }
 }
 
+/* In all lanes and in some. */
+static void test_sums_of_bytes(void **state)
+{
+    static const char body[] =
+        "ld.global.u32 %r5, [%x2]; mul.lo.u32 %r6, %r4, -1640531535; add.u32 %r7, %r6, %r5;\n"
+        "dp4a.u32.u32 %r8, %r5, %r6, %r7; dp4a.s32.u32 %r9, %r6, %r7, %r8;\n"
+        "dp4a.u32.s32 %r10, %r7, %r9, %r5; dp4a.s32.s32 %r11, %r10, %r8, %r6;\n"
+        "dp4a.u32.u32 %r12, %r11, 0x1d964d, 0; setp.lt.u32 %p0, %r1, 11; @%p0 bra few;\n"
+        "bra end; few: dp4a.s32.u32 %r12, %r12, %r11, %r10; end: xor.b32 %r12, %r12, %r11;\n"
+        "st.global.u32 [%x2], %r12;\n";
+    (void)state;
+    compare(body, ROW(4, 64), 0);
+    compare(body, ROW(3, 40), 0);
+}
+
 /* Which lane asks which is known, or not; all and some lanes; votes in each way. */
 static void test_shuffles_and_votes(void **state)
 {
@@ -1032,6 +1047,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_one_lane),
         cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_sums_of_bytes),
         cmocka_unit_test(test_shuffles_and_votes),
         cmocka_unit_test(test_blocks_one_after_another),
         cmocka_unit_test(test_small_blocks),
