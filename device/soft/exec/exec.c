@@ -283,7 +283,7 @@ static inline bool bar_is_complete(const struct ws_blockrun *b, const struct ws_
     return n >= bar->expected;
 }
 
-static void bar_open(struct ws_blockrun *b, uint32_t id)
+void ws_exec_bar_open(struct ws_blockrun *b, uint32_t id)
 {
     struct ws_barrier *bar = &b->bars[id];
     for (uint32_t k = bar->warps; k; k &= k - 1) {
@@ -313,7 +313,7 @@ static void bar_open(struct ws_blockrun *b, uint32_t id)
 static inline void bar_check(struct ws_blockrun *b, uint32_t id)
 {
     if (bar_is_complete(b, &b->bars[id]))
-        bar_open(b, id);
+        ws_exec_bar_open(b, id);
 }
 
 void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
@@ -331,6 +331,22 @@ void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
             w->splits[k].state = WS_SPLIT_RUN;
     for (uint32_t k = b->bars_used; k; k &= k - 1)
         bar_check(b, (uint32_t)__builtin_ctz(k));
+}
+
+void ws_exec_bar_count(struct ws_blockrun *b, struct ws_warp *w, const struct ws_uop *u,
+                       uint32_t id, uint32_t lanes)
+{
+    struct ws_barrier *bar = &b->bars[id];
+    uint32_t p =
+        (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & lanes;
+    b->bars_used |= 1u << id;
+    bar->warps |= 1u << w->index;
+    bar->lanes[w->index] |= lanes;
+    bar->arrived += n_lanes(lanes);
+    bar->red_popc += n_lanes(p);
+    bar->red_and &= p == lanes;
+    bar->red_or |= p != 0;
+    b->ctx.work->n_barriers++;
 }
 
 bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
@@ -363,17 +379,8 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
         w->n_splits++;
         (++s)->mask &= ~others;
     }
-    uint32_t p =
-        (*(const uint32_t *)(const void *)(w->regs + u->c) ^ (u->x >> 10 & 1 ? ~0u : 0)) & s->mask;
-    b->bars_used |= 1u << id;
-    bar->warps |= 1u << w->index;
-    bar->lanes[w->index] |= s->mask;
-    bar->arrived += n_lanes(s->mask);
+    ws_exec_bar_count(b, w, u, id, s->mask);
     bar->expected = WS_MAX(bar->expected, count);
-    bar->red_popc += n_lanes(p);
-    bar->red_and &= p == s->mask;
-    bar->red_or |= p != 0;
-    c->work->n_barriers++;
     if (b->inspect)
         ws_inspect_arrive(b, w->index, id);
     if (u->x >> 8 & 1) {

@@ -317,18 +317,18 @@ static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
 {
     struct ws_core_ctx *c = &b->ctx;
     struct ws_round *r = &b->round;
-    struct ws_warp *w = c->w, *next = w + 1;
+    struct ws_warp *w = c->w, *next = w->index + 1 < b->n_warps ? w + 1 : b->warps;
     int64_t n = b->quantum_start - budget;
-    if (w->index + 1 >= b->n_warps || r->n_had >= b->n_warps || next->n_splits != 1 ||
-        next->splits[0].state != WS_SPLIT_RUN || n >= r->left || c->penalty || w->waits ||
-        is_stopped(b))
+    bool new_round = r->n_had >= b->n_warps;
+    if (next->n_splits != 1 || next->splits[0].state != WS_SPLIT_RUN || n >= r->left ||
+        c->penalty || w->waits || is_stopped(b))
         return false;
     w->spin = c->spin != w->spin ? c->spin : 0; /* as note_turn() does */
     b->n_insns += (uint64_t)n;
     r->left -= n;
-    r->n_had++;
-    r->ran = true;
-    r->all_wait = false;
+    r->n_had = new_round ? 1 : r->n_had + 1;
+    r->ran = !new_round;
+    r->all_wait = new_round;
     begin_turn(b, next);
     next->n_splits = 0;
     c->limit = NO_LIMIT;
@@ -452,4 +452,43 @@ bool ws_exec_next(struct ws_blockrun *b)
             return false;
     } while (!begin_split(b));
     return true;
+}
+
+enum ws_bar_way ws_exec_bar_whole(struct ws_core_ctx *c, const struct ws_uop *u, int64_t budget)
+{
+    struct ws_blockrun *b = c->b;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    uint32_t id = *(const uint32_t *)(const void *)(w->regs + u->a);
+    int64_t ran = r->before - budget;
+    if (id >= WS_N_BARRIERS - 1 || b->inspect || b->bars[id].expected || c->penalty)
+        return WS_BAR_LONG;
+    int32_t favour = r->favour > ran ? r->favour - (int32_t)ran : 0;
+    if (b->bars[id].arrived + 32 >= b->n_live) {
+        if (budget <= 0)
+            return WS_BAR_LONG;
+        ws_exec_bar_count(b, w, u, id, ~0u);
+        ws_exec_bar_open(b, id);
+        r->before = budget;
+        r->spent = 0;
+        r->favour = favour;
+        w->stamp++;
+        return WS_BAR_OPEN;
+    }
+    struct ws_split *s = &w->splits[0]; /* as in left_split() */
+    s->u = u;
+    s->enter = NULL;
+    s->mask = ~0u;
+    s->depth = c->depth;
+    s->state = WS_SPLIT_BAR;
+    s->bar_id = (uint8_t)id;
+    s->granted = false;
+    s->last_run = w->stamp;
+    s->spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    s->favour = favour;
+    if (!pass_turn(b, budget))
+        return WS_BAR_LONG;
+    w->n_splits = 1;
+    ws_exec_bar_count(b, w, u, id, ~0u);
+    return WS_BAR_PASSED;
 }

@@ -75,6 +75,20 @@ bool ws_exec_next(struct ws_blockrun *b);
  * it has; less than zero: its negative, and it is of the next block (ws_exec_begin_alike()); 0:
  * nothing was done. */
 int64_t ws_exec_end_warp(struct ws_core_ctx *c, int64_t budget);
+/* All 32 lanes of the warp that has its turn come, in compiled code with @budget left, to a barrier
+ * of all threads with a constant number. */
+enum ws_bar_way {
+    WS_BAR_LONG,   /* nothing was done */
+    WS_BAR_OPEN,   /* it is open, and they go on */
+    WS_BAR_PASSED, /* they wait, and another warp has its turn, as after ws_exec_next() */
+};
+enum ws_bar_way ws_exec_bar_whole(struct ws_core_ctx *c, const struct ws_uop *u, int64_t budget);
+
+/* ---- exec.c ---- */
+/* The two parts of ws_exec_bar_arrive(): lanes of a warp are counted, and all who wait go on. */
+void ws_exec_bar_count(struct ws_blockrun *b, struct ws_warp *w, const struct ws_uop *u,
+                       uint32_t id, uint32_t lanes);
+void ws_exec_bar_open(struct ws_blockrun *b, uint32_t id);
 
 /* ---- block.c ---- */
 /* All lanes of the block's last warp end, in compiled code with @budget left. If the next block

@@ -486,6 +486,33 @@ static void emit_brx(struct ws_jit_emit *e)
     scatter(e);
 }
 
+/* Goes to the place that was written down, or leaves the function. */
+static void go_to_entry(struct ws_jit_emit *e)
+{
+    llvm_value entry = ws_jit_get(e, e->i32, e->entry);
+    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, ws_jit_int(e, e->i32, 0), "");
+    L.BuildCondBr(e->b, back, e->leave, e->dispatch);
+}
+
+/* Waiting by the short way, if that does. */
+static void pass_barrier(struct ws_jit_emit *e, const struct ws_uop *u)
+{
+    if (e->v != WS_JIT_WHOLE || e->p->full != ~0u || u->x != WS_X_PLAIN || u->b)
+        return;
+    llvm_block passed = ws_jit_block(e), no = ws_jit_block(e);
+    sync_out(e);
+    llvm_value args[] = {e->c, ws_jit_address(e, u), ws_jit_get(e, e->i64, e->budget)};
+    llvm_value way = ws_jit_call(e, (void (*)(void))ws_jit_wait, args, 3);
+    llvm_value choose = L.BuildSwitch(e->b, way, passed, 2);
+    L.AddCase(choose, ws_jit_int(e, e->i64, WS_BAR_LONG), no);
+    L.AddCase(choose, ws_jit_int(e, e->i64, WS_BAR_OPEN), at(e, e->v, e->k + 1));
+    ws_jit_begin(e, passed);
+    way = L.BuildSub(e->b, way, ws_jit_int(e, e->i64, WS_BAR_PASSED), "");
+    ws_jit_put(e, L.BuildTrunc(e->b, way, e->i32, ""), e->entry);
+    go_to_entry(e);
+    ws_jit_begin(e, no);
+}
+
 /* The core is left here, and entered again behind the micro-op. */
 static void emit_stop(struct ws_jit_emit *e, enum ws_stop why, const struct ws_uop *u)
 {
@@ -493,6 +520,8 @@ static void emit_stop(struct ws_jit_emit *e, enum ws_stop why, const struct ws_u
     for (uint32_t n = 0; n < e->p->ops[e->k].n_touches; n++)
         ws_jit_add(e->set, e->p->ops[e->k].touch[n].row);
     give_back(e, e->set, e->dirty);
+    if (why == WS_STOP_BAR)
+        pass_barrier(e, u);
     leave(e, why, u, NULL);
     ws_jit_begin(e, at(e, e->v, e->k + 1));
 }
@@ -762,22 +791,19 @@ void ws_jit_clear_counts(struct ws_jit_emit *e)
 }
 
 /* The core was left: continues with what comes next, which may be another warp's. */
-static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v, llvm_block dispatch,
-                      llvm_block leave)
+static void emit_next(struct ws_jit_emit *e, enum ws_jit_version v)
 {
     ws_jit_begin(e, e->next[v]);
     sync_out(e);
     llvm_value args[] = {e->c, ws_jit_int(e, e->i64, v == WS_JIT_WHOLE)};
     llvm_value entry = ws_jit_call(e, (void (*)(void))ws_jit_next, args, 2);
-    entry = L.BuildTrunc(e->b, entry, e->i32, "");
-    ws_jit_put(e, entry, e->entry);
-    llvm_value back = L.BuildICmp(e->b, LLVM_SLE, entry, ws_jit_int(e, e->i32, 0), "");
-    L.BuildCondBr(e->b, back, leave, dispatch);
+    ws_jit_put(e, L.BuildTrunc(e->b, entry, e->i32, ""), e->entry);
+    go_to_entry(e);
 }
 
-static void emit_leave(struct ws_jit_emit *e, llvm_block leave)
+static void emit_leave(struct ws_jit_emit *e)
 {
-    ws_jit_begin(e, leave);
+    ws_jit_begin(e, e->leave);
     ws_jit_add_counts(e, ws_jit_field(e, e->i64, CTX(work_before)));
     L.BuildRet(e->b, ws_jit_get(e, e->i32, e->entry));
 }
@@ -819,9 +845,9 @@ static void emit_prologue(struct ws_jit_emit *e)
 }
 
 /* Where a split of a warp is taken up. */
-static void emit_dispatch(struct ws_jit_emit *e, llvm_block dispatch)
+static void emit_dispatch(struct ws_jit_emit *e)
 {
-    ws_jit_begin(e, dispatch);
+    ws_jit_begin(e, e->dispatch);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
@@ -856,15 +882,16 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
         e->fn = L.AddFunction(e->mod, "run", L.FunctionType(e->i32, params, 2, 0));
         ws_jit_begin(e, ws_jit_block(e));
         emit_prologue(e);
-        llvm_block dispatch = ws_jit_block(e), leave = ws_jit_block(e);
-        L.BuildBr(e->b, dispatch);
+        e->dispatch = ws_jit_block(e);
+        e->leave = ws_jit_block(e);
+        L.BuildBr(e->b, e->dispatch);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
             e->next[v] = ws_jit_block(e);
-        emit_dispatch(e, dispatch);
+        emit_dispatch(e);
         emit_segments(e);
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            emit_next(e, v, dispatch, leave);
-        emit_leave(e, leave);
+            emit_next(e, v);
+        emit_leave(e);
     }
     free(e->scalars);
     free(e->vectors);

@@ -55,6 +55,7 @@ struct ws_jit_emit {
     llvm_block *narrow;                 /* by segment: goes to its narrow version */
     bool has_narrow;                    /* it stands three times, not twice */
     llvm_block next[_WS_JIT_VERSIONS];  /* where all that leaves the core goes */
+    llvm_block dispatch, leave;         /* to the place that `entry` says, or out of the function */
     enum ws_jit_version v;              /* that is being emitted */
     uint32_t k;                         /* the micro-op */
     uint64_t *dirty, *set;
@@ -162,6 +163,9 @@ const struct ws_uop *ws_jit_handler(struct ws_core_ctx *c, const struct ws_uop *
  * code is to return; with the sign bit: to return and be entered there. What it has counted until
  * it returns belongs to ctx.work_before. */
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole);
+/* A whole warp is at a barrier of all threads with a constant number. Return: enum ws_bar_way; if
+ * another warp has its turn, that plus what ws_jit_next() returns. */
+uint64_t ws_jit_wait(struct ws_core_ctx *c, const struct ws_uop *u, uint64_t budget);
 /* A call that all active lanes make. Return: whether they go on in the function now; else the core
  * is left. */
 uint64_t ws_jit_call_function(struct ws_core_ctx *c, const struct ws_uop *u);

@@ -168,6 +168,16 @@ static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
     return ws_jit_entry(k, few ? WS_JIT_NARROW : WS_JIT_MASKED);
 }
 
+/* The entry where the code goes on, as ws_jit_next() returns it. */
+static uint32_t enter_now(struct ws_core_ctx *c)
+{
+    uint32_t entry = find_entry(c->b->jit, c);
+    if (!entry || ++c->n_entered < SOME)
+        return entry;
+    c->n_entered = 0;
+    return entry | COME_BACK;
+}
+
 uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)
 {
     c->w->shaped = whole != 0;
@@ -176,11 +186,18 @@ uint32_t ws_jit_next(struct ws_core_ctx *c, uint64_t whole)
         uint32_t first = ws_exec_next_block(c->b) ? find_entry(c->b->jit, c) : 0;
         return first ? first | COME_BACK : 0;
     }
-    uint32_t entry = find_entry(c->b->jit, c);
-    if (!entry || ++c->n_entered < SOME)
-        return entry;
-    c->n_entered = 0;
-    return entry | COME_BACK;
+    return enter_now(c);
+}
+
+uint64_t ws_jit_wait(struct ws_core_ctx *c, const struct ws_uop *u, uint64_t budget)
+{
+    struct ws_warp *w = c->w;
+    enum ws_bar_way way = ws_exec_bar_whole(c, u, (int64_t)budget);
+    if (way != WS_BAR_PASSED)
+        return way;
+    w->shaped = true;
+    c->work_before = c->work;
+    return WS_BAR_PASSED + (uint64_t)enter_now(c);
 }
 
 void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)
