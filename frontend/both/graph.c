@@ -125,14 +125,13 @@ WS_BOTH_API(cudaGraphDebugDotPrint, cuGraphDebugDotPrint,
 
 /* ---- execs ---- */
 
-WS_BOTH_API(cudaGraphInstantiate, cuGraphInstantiateWithFlags,
+WS_BOTH_API(cudaGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,
             (struct ws_exec * *ret, struct ws_graph *g, unsigned long long flags), (ret, g, flags))
 {
     WS_BOTH_ENTER(c);
     CHECK(!(flags & WS_GRAPH_UPLOAD)); /* needs a stream to do it on */
     return ws_graph_instantiate(ret, g, c->device, flags, NULL);
 }
-WS_RT_ALIAS(cudaGraphInstantiateWithFlags, cudaGraphInstantiate)
 
 WS_BOTH_API(cudaGraphInstantiateWithParams, cuGraphInstantiateWithParams,
             (struct ws_exec * *ret, struct ws_graph *g, struct cuda_instantiate_params *p),
@@ -144,13 +143,6 @@ WS_BOTH_API(cudaGraphInstantiateWithParams, cuGraphInstantiateWithParams,
 }
 WS_DRV_ALIAS(cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams)
 WS_RT_ALIAS(cudaGraphInstantiateWithParams_ptsz, cudaGraphInstantiateWithParams)
-
-WS_BOTH_API(cudaGraphExecUpdate, cuGraphExecUpdate_v2,
-            (struct ws_exec * e, struct ws_graph *g, struct cuda_update_result *ret), (e, g, ret))
-{
-    WS_BOTH_ENTER(c);
-    return ws_exec_update_checked(e, g, ret);
-}
 
 WS_BOTH_API(cudaGraphExecGetFlags, cuGraphExecGetFlags,
             (struct ws_exec * e, unsigned long long *ret), (e, ret))

@@ -72,6 +72,14 @@ WS_DRV_API(cuGraphInstantiate_v2, (struct ws_exec * *ret, struct ws_graph *g, st
 }
 WS_DRV_ALIAS(cuGraphInstantiate, cuGraphInstantiate_v2)
 
+WS_DRV_API(cuGraphExecUpdate_v2,
+           (struct ws_exec * e, struct ws_graph *g, struct cuda_update_result *ret))
+{
+    WS_DRV_ENTER(c);
+    (void)c;
+    return ws_exec_update_checked(e, g, ret);
+}
+
 WS_DRV_API(cuGraphExecUpdate,
            (struct ws_exec * e, struct ws_graph *g, struct ws_node **bad, int *ret))
 {

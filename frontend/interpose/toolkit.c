@@ -2,7 +2,8 @@
 /* How the toolkit is recognised. A program with the shared runtime names the runtime's file, whose
  * name has the version ("libcudart.so.12"), among the files that it needs. A program with the
  * static runtime has the runtime's symbols; before CUDA 13 those include functions that CUDA 13 no
- * longer has. redirect.c has the list of loaded objects. */
+ * longer has, and before CUDA 12 they lack some that came with it. redirect.c has the list of
+ * loaded objects. */
 #include "frontend/interpose/toolkit.h"
 
 #include <stdatomic.h>
@@ -32,7 +33,8 @@ int ws_toolkit_of_name(const char *name)
 
 int ws_toolkit_of_file(const void *image, size_t bytes)
 {
-    static const char removed[] = "\0cudaThreadSynchronize", kept[] = "\0cudaMalloc";
+    static const char removed[] = "\0cudaThreadSynchronize", kept[] = "\0cudaMalloc",
+                      added[] = "\0cudaGetDeviceProperties_v2";
     struct ws_elf e;
     struct ws_elf_symbols s;
     if (ws_elf_init(&e, image, bytes))
@@ -45,8 +47,9 @@ int ws_toolkit_of_file(const void *image, size_t bytes)
     if (!ws_elf_symbols(&e, SHT_SYMTAB, &s) ||
         !memmem(s.names, s.names_bytes, kept, sizeof(kept))) /* with both zeros */
         return 0;
-    return memmem(s.names, s.names_bytes, removed, sizeof(removed)) ? WS_TOOLKIT_CHANGED - 1
-                                                                    : WS_TOOLKIT_CHANGED;
+    if (!memmem(s.names, s.names_bytes, removed, sizeof(removed)))
+        return 13;
+    return memmem(s.names, s.names_bytes, added, sizeof(added)) ? 12 : 11;
 }
 
 void ws_toolkit_opened(const char *name)
@@ -56,10 +59,10 @@ void ws_toolkit_opened(const char *name)
         ;
 }
 
-bool ws_toolkit_before_13(const void *address)
+bool ws_toolkit_before(const void *address, int version)
 {
     int newest, own = ws_redirect_toolkit(address, &newest), by_name = atomic_load(&opened);
     if (!own)
         own = newest > by_name ? newest : by_name;
-    return own && own < WS_TOOLKIT_CHANGED;
+    return own && own < version;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runtime functions that have other parameters in CUDA 13 than before it, under one name. A
+/* Runtime functions that have other parameters in CUDA 12 or 13 than before, under one name. A
  * program's calls are read as the toolkit meant them that the calling code was built with
  * (frontend/interpose/toolkit.h); here the older form is made the newer one.
  *
@@ -66,6 +66,33 @@ WS_RT_API(cudaGraphAddNode,
         return cudaGraphAddNode_v2(ret, g, deps, NULL, (size_t)data,
                                    (struct cuda_node_params *)n_deps);
     return cudaGraphAddNode_v2(ret, g, deps, data, n_deps, p);
+}
+
+/* ---- execs: before CUDA 12 they tell of a bad node, and have a buffer for words about it ---- */
+
+WS_RT_API(cudaGraphInstantiate,
+          (struct ws_exec * *ret, struct ws_graph *g, unsigned long long flags))
+{
+    return cudaGraphInstantiateWithFlags(ret, g, WS_RT_BEFORE_12() ? 0 : flags);
+}
+
+/* Older: @ret is the bad node's place, and @result what its structure's first field is now. */
+WS_RT_API(cudaGraphExecUpdate, (struct ws_exec * e, struct ws_graph *g, void *ret, int *result))
+{
+    struct cuda_update_result r;
+    bool older = WS_RT_BEFORE_12();
+    WS_RT_ENTER(device);
+    (void)device;
+    if (!older)
+        return ws_rt_record(ws_exec_update_checked(e, g, ret));
+    int code = ws_exec_update_checked(e, g, &r);
+    if (code && code != CUDA_GRAPH_UPDATE_FAILURE)
+        return ws_rt_record(code);
+    if (ret)
+        *(struct ws_node **)ret = r.errorNode;
+    if (result)
+        *result = r.result;
+    return ws_rt_record(code);
 }
 
 /* ---- capture ---- */

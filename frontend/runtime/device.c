@@ -5,6 +5,7 @@
 
 #include "frontend/context/attributes.h"
 #include "frontend/facade.h"
+#include "frontend/runtime/before13.h"
 #include "frontend/context/limits.h"
 #include "frontend/stream/work.h"
 #include "frontend/memory/hostmem.h"
@@ -104,8 +105,13 @@ WS_RT_API(cudaGetDeviceProperties, (struct cuda_device_prop * prop, int device))
     int code = device_at(device, &d);
     if (!code && !prop)
         code = CUDA_INVALID_VALUE;
-    if (!code)
+    if (!code && WS_RT_OLDER()) { /* CUDA 11's, with which CUDA 12's begins */
+        struct cuda_device_prop_12 p;
+        ws_device_prop_12(d, &p);
+        memcpy(prop, &p, WS_RT_11_DEVICE_PROP);
+    } else if (!code) {
         ws_device_prop(d, prop);
+    }
     return ws_rt_record(code);
 }
 

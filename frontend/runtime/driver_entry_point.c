@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chapter "Driver Entry Point Access". */
 #include "frontend/facade.h"
+#include "frontend/runtime/before13.h"
 #include "frontend/interpose/entrypoints.h"
 
 enum {
@@ -28,12 +29,15 @@ static int entry_point(const char *name, void **ret, unsigned version, unsigned 
     return CUDA_OK; /* what was not found is told by the status */
 }
 
-WS_RT_STREAM_API(cudaGetDriverEntryPoint, _ptsz,
-                 (const char *name, void **ret, unsigned long long flags, int *status),
-                 (name, ret, flags, status))
-{
-    return entry_point(name, ret, WS_CUDA_VERSION, flags, status, per_thread);
-}
+/* Before CUDA 12 it has no status. */
+#define GET_ENTRY_POINT(cuda_name, per_thread)                                                     \
+    WS_RT_API(cuda_name, (const char *name, void **ret, unsigned long long flags, int *status))    \
+    {                                                                                              \
+        return entry_point(name, ret, WS_CUDA_VERSION, flags, WS_RT_BEFORE_12() ? NULL : status,   \
+                           per_thread);                                                            \
+    }
+GET_ENTRY_POINT(cudaGetDriverEntryPoint, false)
+GET_ENTRY_POINT(cudaGetDriverEntryPoint_ptsz, true)
 
 WS_RT_STREAM_API(cudaGetDriverEntryPointByVersion, _ptsz,
                  (const char *name, void **ret, unsigned version, unsigned long long flags,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/facade.h"
+#include "frontend/runtime/before13.h"
 #include "frontend/memory/copy_params.h"
 #include "frontend/module/registry.h"
 #include "frontend/stream/work.h"
@@ -81,13 +82,14 @@ static int attribute(const struct ws_fn *f, int which)
 
 WS_RT_API(cudaFuncGetAttributes, (struct cuda_func_attributes * a, const void *function))
 {
+    size_t bytes = WS_RT_SIZEOF_12(*a, WS_RT_11_FUNC_ATTRIBUTES);
     struct ws_fn *f;
     if (!a)
         return ws_rt_record(CUDA_INVALID_VALUE);
     int code = function_of(function, &f);
     if (code)
         return code;
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, bytes);
     a->maxThreadsPerBlock = attribute(f, WS_FUNC_MAX_THREADS_PER_BLOCK);
     a->sharedSizeBytes = (size_t)attribute(f, WS_FUNC_SHARED_SIZE_BYTES);
     a->constSizeBytes = (size_t)attribute(f, WS_FUNC_CONST_SIZE_BYTES);

@@ -73,7 +73,7 @@ static void resource_out(const struct cu_resource_desc *r, struct cuda_resource_
     }
 }
 
-static void texture_in(const struct cuda_texture_desc *t, struct cu_texture_desc *ret)
+static void texture_in(const struct cuda_texture_desc *t, size_t bytes, struct cu_texture_desc *ret)
 {
     memset(ret, 0, sizeof(*ret));
     memcpy(ret->addressMode, t->addressMode, sizeof(ret->addressMode));
@@ -88,12 +88,13 @@ static void texture_in(const struct cuda_texture_desc *t, struct cu_texture_desc
                  (t->normalizedCoords ? WS_TRSF_NORMALIZED_COORDINATES : 0) |
                  (t->sRGB ? WS_TRSF_SRGB : 0) |
                  (t->disableTrilinearOptimization ? WS_TRSF_NO_TRILINEAR_OPTIMIZATION : 0) |
-                 (t->seamlessCubemap ? WS_TRSF_SEAMLESS_CUBEMAP : 0);
+                 (bytes == sizeof(*t) && t->seamlessCubemap ? WS_TRSF_SEAMLESS_CUBEMAP : 0);
 }
 
-static void texture_out(const struct cu_texture_desc *t, struct cuda_texture_desc *ret)
+static void texture_out(const struct cu_texture_desc *t, struct cuda_texture_desc *ret,
+                        size_t bytes)
 {
-    memset(ret, 0, sizeof(*ret));
+    memset(ret, 0, bytes);
     memcpy(ret->addressMode, t->addressMode, sizeof(ret->addressMode));
     memcpy(ret->borderColor, t->borderColor, sizeof(ret->borderColor));
     ret->filterMode = t->filterMode;
@@ -106,7 +107,8 @@ static void texture_out(const struct cu_texture_desc *t, struct cuda_texture_des
     ret->normalizedCoords = !!(t->flags & WS_TRSF_NORMALIZED_COORDINATES);
     ret->sRGB = !!(t->flags & WS_TRSF_SRGB);
     ret->disableTrilinearOptimization = !!(t->flags & WS_TRSF_NO_TRILINEAR_OPTIMIZATION);
-    ret->seamlessCubemap = !!(t->flags & WS_TRSF_SEAMLESS_CUBEMAP);
+    if (bytes == sizeof(*ret))
+        ret->seamlessCubemap = !!(t->flags & WS_TRSF_SEAMLESS_CUBEMAP);
 }
 
 /* ---- texture objects ---- */
@@ -124,7 +126,7 @@ WS_RT_API(cudaCreateTextureObject,
     int code = resource_in(r, WS_RT_SIZEOF(*r, WS_RT_OLDER_RESOURCE_DESC), &resource);
     if (code)
         return ws_rt_record(code);
-    texture_in(t, &texture);
+    texture_in(t, WS_RT_SIZEOF_12(*t, WS_RT_11_TEXTURE_DESC), &texture);
     if (view)
         memcpy(&v, view, WS_RT_SIZEOF(v, WS_RT_OLDER_VIEW_DESC));
     return ws_rt_record(
@@ -154,7 +156,7 @@ WS_RT_API(cudaGetTextureObjectResourceDesc, (struct cuda_resource_desc * ret, ui
 WS_RT_API(cudaGetTextureObjectTextureDesc, (struct cuda_texture_desc * ret, uint64_t object))
 {
     OBJECT(o, ret, object, false);
-    texture_out(&o.texture, ret);
+    texture_out(&o.texture, ret, WS_RT_SIZEOF_12(*ret, WS_RT_11_TEXTURE_DESC));
     return CUDA_OK;
 }
 /* INVALID_VALUE if the object was made without a view. */

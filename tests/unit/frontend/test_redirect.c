@@ -248,12 +248,15 @@ static void test_toolkits(void **state)
     assert_int_equal(ws_toolkit_of_file(junk, sizeof(junk)), 0);
     assert_int_equal(ws_toolkit_of_file(junk, 3), 0);
     /* A program opened the older runtime by name, and no object tells of another. */
-    assert_false(ws_toolkit_before_13((const void *)(uintptr_t)main));
+    assert_false(ws_toolkit_before((const void *)(uintptr_t)main, 13));
+    ws_toolkit_opened("libcudart.so.11.0");
+    assert_true(ws_toolkit_before((const void *)(uintptr_t)main, 12));
     ws_toolkit_opened("libcudart.so.12");
-    assert_true(ws_toolkit_before_13((const void *)(uintptr_t)main));
+    assert_false(ws_toolkit_before((const void *)(uintptr_t)main, 12));
+    assert_true(ws_toolkit_before((const void *)(uintptr_t)main, 13));
     ws_toolkit_opened("libcudart.so.11.0");
     ws_toolkit_opened("libcudart.so.13");
-    assert_false(ws_toolkit_before_13((const void *)(uintptr_t)main));
+    assert_false(ws_toolkit_before((const void *)(uintptr_t)main, 13));
 }
 
 int main(int argc, char **argv)
