@@ -18,9 +18,6 @@
 #include "policy/move.h"
 #include "policy/lookahead/rollout.h"
 
-/* What a job pays of an awake GPU, by the rule WS_ROLLOUT_SHARE. */
-#define SHARE 0.5
-
 /* ---- before the first decision ---- */
 
 static void keep_counts(struct ws_rollout_item *it, const struct ws_policy_cost *c, int n_sm,
@@ -266,7 +263,7 @@ int ws_rollout_load(struct ws_rollout *r, const struct ws_policy_snapshot *snap)
         return e;
     s->now = snap->now;
     s->n_runs = s->n_ready = 0;
-    s->base = (struct ws_rollout_base){.rule = WS_ROLLOUT_ENERGY};
+    s->base = (struct ws_rollout_base){0};
     s->outcome = (struct ws_rollout_outcome){0};
     for (int k = 0; k < snap->system->n_gpus; k++)
         load_gpu(r, snap, k);
@@ -406,21 +403,10 @@ struct tariff {
 
 static struct tariff tariff_of(const struct ws_rollout_state *s, const struct ws_rollout_site *x)
 {
-    switch (s->base.rule) {
-    case WS_ROLLOUT_AREA:
-        return (struct tariff){.per_sm_ms = 1, .from = s->now};
-    case WS_ROLLOUT_SHARE:
-        return (struct tariff){
-            .dyn = 1, .per_ms = x->awake_w * SHARE, .from = s->now, .flat = x->move_mj};
-    case WS_ROLLOUT_BALANCE:
-        return (struct tariff){
-            .per_ms = WS_ROLLOUT_ALL_SMS * x->n_sm, .per_sm_ms = 1, .from = s->now};
-    case WS_ROLLOUT_TIME:
-        return (struct tariff){.per_ms = 1, .from = s->now};
-    default:
-        return (struct tariff){
-            .dyn = 1, .per_ms = x->awake_w, .from = x->awake_until, .flat = x->move_mj};
-    }
+    if (s->base.share > 0)
+        return (struct tariff){.per_ms = s->base.share * x->n_sm, .per_sm_ms = 1, .from = s->now};
+    return (struct tariff){
+        .dyn = 1, .per_ms = x->awake_w, .from = x->awake_until, .flat = x->move_mj};
 }
 
 /* The best place on @gpu at @clocks, from counts[@most] down, if it is cheaper than *@least. */
@@ -456,10 +442,12 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
 {
     double least = INFINITY;
     *ret = (struct ws_rollout_place){.gpu = -1, .hold = -INFINITY};
+    r->n_evaluated += (uint64_t)r->sys->n_gpus;
     for (int k = 0; k < r->sys->n_gpus; k++) {
-        int most = ws_rollout_most(r, s, j, k);
         struct ws_policy_clocks clocks;
-        r->n_evaluated++;
+        if (s->gpus[k].n_slots < 1 || s->gpus[k].n_sm < 1)
+            continue;
+        int most = ws_rollout_most(r, s, j, k);
         if (s->base.at_home && r->home[j->task] >= 0 && r->home[j->task] != k)
             continue;
         if (most < 0 || ws_rollout_is_double(r, s, j, k))
@@ -611,13 +599,33 @@ static void place_one(struct ws_rollout *r, struct ws_rollout_state *s, struct w
         j->margin = margin;
 }
 
-/* Those that can't be in time any more are missed, and out of the way. @first: the jobs that are
- * held until now are held still. */
+/* Jobs with later deadlines find no place: INFINITY where a GPU has room; else, if jobs can be
+ * taken off, the latest deadline of those that run. */
+static double open_to(const struct ws_rollout *r, const struct ws_rollout_state *s)
+{
+    double latest = -INFINITY;
+    for (int k = 0; k < r->sys->n_gpus; k++)
+        if (s->gpus[k].n_slots > 0 && s->gpus[k].n_sm > 0)
+            return INFINITY;
+    for (int i = 0; r->preempts && i < s->n_runs; i++)
+        latest = ws_greater(latest, s->kernels[i].job.deadline);
+    return latest;
+}
+
+/* Those that can't be in time any more are missed, and out of the way, when they could find a place
+ * if they were. @first: the jobs that are held until now are held still. */
 static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
 {
     struct ws_rollout_place p;
+    double latest = open_to(r, s);
     for (int i = 0; i < s->n_ready;) {
         struct ws_rollout_job *j = &s->ready[i];
+        if (j->deadline > latest) {
+            if (!s->base.by_size)
+                return; /* they stand by deadline */
+            i++;
+            continue;
+        }
         r->n_evaluated++;
         if (!j->preempted && !is_hopeful(r, s, j)) {
             count_missed(s, j);
@@ -630,6 +638,7 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
                 take_one_off(r, s, &i, &p);
             if (p.gpu >= 0) {
                 enter(r, s, i, &p);
+                latest = open_to(r, s);
                 continue;
             }
             s->ready[i].blocked = true;

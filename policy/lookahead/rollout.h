@@ -12,7 +12,7 @@
  * The greedy rule. Ready jobs are taken by earliest deadline. Each goes to a GPU with a free slot,
  * and to a number of free SMs, with which it ends by its deadline. Of these places the cheapest is
  * taken. A job that would be late everywhere is not started. A job that must wait keeps nothing
- * from others. Cheap means little energy, if the rule says nothing else:
+ * from others. Cheap means little energy, if the base says nothing else:
  *     E = W(m)·m·(pd - pi) + max(0, end - awake_until(k))·M·pi
  * where W(m) is the time of its kernel on m SMs, pd and pi are the power of a busy and of an idle
  * SM, M is the number of SMs of the GPU, and awake_until(k) is when the last job there ends. This
@@ -40,7 +40,7 @@
 #include "policy/clocks.h"
 #include "policy/policy.h"
 
-/* What a job takes of a GPU's SMs beside its own, by the rule WS_ROLLOUT_BALANCE and in sizes. */
+/* What a job takes of a GPU's SMs beside its own, in overload and in sizes. */
 #define WS_ROLLOUT_ALL_SMS 0.3
 
 /* By which an end may come after the deadline, and two counts of misses may differ: rounding in
@@ -53,18 +53,11 @@ enum {
     WS_ROLLOUT_TAIL = 30           /* lengths of kernels, by how often they were exceeded */
 };
 
-/* What the greedy rule calls cheap. */
-enum ws_rollout_rule {
-    WS_ROLLOUT_ENERGY, /* E, as above, and the energy of a move */
-    WS_ROLLOUT_SHARE,  /* the same, but half of an awake GPU, whether others keep it awake or not */
-    WS_ROLLOUT_AREA,   /* SMs times the time for which they are taken */
-    WS_ROLLOUT_BALANCE, /* the same, with a share of all SMs of the GPU added to its own */
-    WS_ROLLOUT_TIME     /* the end of the job */
-};
-
 /* By what all jobs of a rollout are placed, but the first. */
 struct ws_rollout_base {
-    enum ws_rollout_rule rule;
+    /* 0: the place of least energy is cheap; else that of the least (SMs + share·all SMs of the
+     * GPU) times the time for which they are taken */
+    double share;
     bool by_size; /* the smallest ready job is taken first, not the one of the earliest deadline */
     bool at_home; /* each job goes to the GPU of its task */
     int n_given_up; /* so many tasks, those of the largest jobs, whose jobs are not started */

@@ -75,22 +75,22 @@ enum {
 #define DVFS_BUDGET  3
 /* By what the jobs after the first are placed: the ways that are tried for each alternative. */
 static const struct ws_rollout_base bases[] = {
-    {.rule = WS_ROLLOUT_ENERGY},
-    {.rule = WS_ROLLOUT_SHARE},
-    {.rule = WS_ROLLOUT_AREA},
-    {.rule = WS_ROLLOUT_BALANCE},
-    {.rule = WS_ROLLOUT_TIME},
+    {0},
+    {.share = WS_ROLLOUT_ALL_SMS},
+    {.share = 0.9},
     /* From here on only where a deadline would be missed. */
-    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 1},
-    {.rule = WS_ROLLOUT_BALANCE, .at_home = true},
-    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 2},
-    {.rule = WS_ROLLOUT_BALANCE, .at_home = true, .n_given_up = 1},
-    {.rule = WS_ROLLOUT_BALANCE, .n_given_up = 3},
-    {.rule = WS_ROLLOUT_BALANCE, .at_home = true, .n_given_up = 2},
-    {.rule = WS_ROLLOUT_BALANCE, .by_size = true},
-    {.rule = WS_ROLLOUT_BALANCE, .by_size = true, .n_given_up = 1},
+    {.share = 10},
+    {.share = 0.01},
+    {.share = WS_ROLLOUT_ALL_SMS, .n_given_up = 1},
+    {.share = WS_ROLLOUT_ALL_SMS, .at_home = true},
+    {.share = WS_ROLLOUT_ALL_SMS, .n_given_up = 2},
+    {.share = WS_ROLLOUT_ALL_SMS, .at_home = true, .n_given_up = 1},
+    {.share = WS_ROLLOUT_ALL_SMS, .n_given_up = 3},
+    {.share = WS_ROLLOUT_ALL_SMS, .at_home = true, .n_given_up = 2},
+    {.share = WS_ROLLOUT_ALL_SMS, .by_size = true},
+    {.share = WS_ROLLOUT_ALL_SMS, .by_size = true, .n_given_up = 1},
 };
-enum { N_BASES = WS_ARRAY_SIZE(bases), BASES_IN_TIME = 5 /* those that are for all cases */ };
+enum { N_BASES = WS_ARRAY_SIZE(bases), BASES_IN_TIME = 3 /* those that are for all cases */ };
 
 /* After which to look again at a job that waits for what may come at any moment, in ms. */
 #define SOON 1.0

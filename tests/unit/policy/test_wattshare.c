@@ -645,7 +645,7 @@ static void test_releases_are_capped(void **state)
 
 /* ---- a rollout ---- */
 
-static const struct ws_rollout_base by_energy = {.rule = WS_ROLLOUT_ENERGY};
+static const struct ws_rollout_base by_energy = {0};
 
 static void test_outcome(void **state)
 {
