@@ -30,14 +30,17 @@ static int entry_point(const char *name, void **ret, unsigned version, unsigned 
 }
 
 /* Before CUDA 12 it has no status. */
-#define GET_ENTRY_POINT(cuda_name, per_thread)                                                     \
-    WS_RT_API(cuda_name, (const char *name, void **ret, unsigned long long flags, int *status))    \
-    {                                                                                              \
-        return entry_point(name, ret, WS_CUDA_VERSION, flags, WS_RT_BEFORE_12() ? NULL : status,   \
-                           per_thread);                                                            \
-    }
-GET_ENTRY_POINT(cudaGetDriverEntryPoint, false)
-GET_ENTRY_POINT(cudaGetDriverEntryPoint_ptsz, true)
+#define STATUS_OF(status) (WS_RT_BEFORE_12() ? NULL : (status))
+WS_RT_API(cudaGetDriverEntryPoint,
+          (const char *name, void **ret, unsigned long long flags, int *status))
+{
+    return entry_point(name, ret, WS_CUDA_VERSION, flags, STATUS_OF(status), false);
+}
+WS_RT_API(cudaGetDriverEntryPoint_ptsz,
+          (const char *name, void **ret, unsigned long long flags, int *status))
+{
+    return entry_point(name, ret, WS_CUDA_VERSION, flags, STATUS_OF(status), true);
+}
 
 WS_RT_STREAM_API(cudaGetDriverEntryPointByVersion, _ptsz,
                  (const char *name, void **ret, unsigned version, unsigned long long flags,
