@@ -103,7 +103,8 @@ static int make_rta(const struct ws_rta_set *s, const int *gpu_priority, struct 
     return r;
 }
 
-/* @a: NULL: cores are those of @whole, and no task has SMs of its own. */
+/* @a: NULL: cores are those of @whole, which else is not looked at, and no task has SMs of its
+ * own. */
 static int make_stgm(const struct ws_stgm_set *s, const struct ws_stgm_result *a,
                      const struct ws_rta_set *whole, struct ws_rtsim_set *ret)
 {
@@ -193,6 +194,6 @@ int ws_rtsim_set_make(const struct ws_rt_set *from, const struct ws_rta_method *
     ret_verdict->accepted = a.ok;
     for (int i = 0; i < s->n_tasks; i++)
         ret_verdict->placed &= a.cpu[i] >= 0;
-    r = make_stgm(s, &a, NULL, ret);
+    r = make_stgm(s, &a, &x->whole.set, ret);
     return r ? r : take_bounds(a.bound, s->n_tasks, ret_verdict);
 }
