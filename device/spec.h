@@ -42,7 +42,7 @@ struct ws_gpu_spec {
         time_l1_milli, time_l2_milli, time_texture_milli, time_atomic_milli, time_dram_milli,
         time_path_milli, time_flow_clocks_milli, time_block_clocks_milli,
         time_dispatch_clocks_milli, time_latency_clocks_milli, time_load_share_milli,
-        time_shared_clocks_milli, time_norm_milli, time_memory_norm_milli, time_launch_us_milli;
+        time_shared_clocks_milli, time_norm_milli, time_launch_us_milli;
 };
 
 /* What people are told of the entry's numbers; "uncalibrated" if it does not say. */

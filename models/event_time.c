@@ -63,7 +63,7 @@ void ws_event_time_need(const struct ws_event_gpu *gpu, const struct ws_events *
     x[WS_EVENT_TIME_LOAD] = e->load_requests * wait *
                             (L1_CLOCKS + e->l2_share * (L2_CLOCKS + e->dram_share * dram_clocks));
     x[WS_EVENT_TIME_SHARED_LOAD] = e->shared_requests * wait;
-    x[WS_EVENT_TIME_NORM] = x[WS_EVENT_TIME_MEMORY_NORM] = 0;
+    x[WS_EVENT_TIME_NORM] = 0;
     x[WS_EVENT_TIME_LAUNCH] = 1e-6;
 }
 
@@ -73,72 +73,55 @@ static bool is_latency(int i)
     return i == WS_EVENT_TIME_LATENCY || i == WS_EVENT_TIME_LOAD || i == WS_EVENT_TIME_SHARED_LOAD;
 }
 
-static bool is_memory(int i)
-{
-    return i == WS_EVENT_TIME_DRAM || i == WS_EVENT_TIME_PATH;
-}
-
 /* The same bytes, or blocks, pass both units, one behind the other: the slower sets the pace. */
 static void slower_counts(double *q, enum ws_event_time_number a, enum ws_event_time_number b)
 {
     q[q[a] < q[b] ? a : b] = 0;
 }
 
-/* (Σ q^p)^(1/p), by shares of the longest, so that no power overflows. @ret_part: [n], how much of
- * the sum each is; @ret_by_p: how much the logarithm of the norm grows with p. */
-static double norm_of(const double *q, int n, double p, double *ret_part, double *ret_by_p)
-{
-    double longest = 0, sum = 0, sum_log = 0;
-    for (int i = 0; i < n; i++)
-        longest = fmax(longest, q[i]);
-    *ret_by_p = 0;
-    for (int i = 0; i < n; i++) {
-        double share = longest > 0 ? q[i] / longest : 0;
-        ret_part[i] = share > 0 ? pow(share, p) : 0;
-        sum += ret_part[i];
-        sum_log += share > 0 ? ret_part[i] * log(share) : 0;
-    }
-    if (sum <= 0)
-        return 0;
-    for (int i = 0; i < n; i++)
-        ret_part[i] /= sum;
-    *ret_by_p = (sum_log / sum - log(sum) / p) / p;
-    return longest * pow(sum, 1 / p);
-}
-
 double ws_event_time_of_need(const struct ws_event_time *t, const struct ws_event_need *need,
                              double *ret_gradient)
 {
-    enum { CORE, MEMORY, CLOCKS_N };
-    double q[WS_EVENT_TIME_NORM], core[WS_EVENT_TIME_NORM], both[CLOCKS_N] = {0};
-    double part[WS_EVENT_TIME_NORM], of[CLOCKS_N], by_p, by_u;
-    for (int i = 0; i < WS_EVENT_TIME_NORM; i++)
+    double q[WS_EVENT_TIME_N], latency = 0, longest = 0;
+    double p = t->v[WS_EVENT_TIME_NORM];
+    for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
         q[i] = numbers[i].sense == WS_SHARE ? need->x[i] / fmin(t->v[i], 1) : need->x[i] * t->v[i];
+        if (is_latency(i))
+            latency += q[i];
+        else
+            longest = fmax(longest, q[i]);
+    }
     slower_counts(q, WS_EVENT_TIME_DRAM, WS_EVENT_TIME_PATH);
     slower_counts(q, WS_EVENT_TIME_BLOCK, WS_EVENT_TIME_DISPATCH);
-    double latency = 0;
-    for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
-        latency += is_latency(i) ? q[i] : 0;
-        both[MEMORY] += is_memory(i) ? q[i] : 0;
-        core[i] = is_latency(i) || is_memory(i) ? 0 : q[i];
-    }
-    core[WS_EVENT_TIME_LATENCY] = latency;
-    both[CORE] = norm_of(core, WS_EVENT_TIME_NORM, t->v[WS_EVENT_TIME_NORM], part, &by_p);
-    double norm = norm_of(both, CLOCKS_N, t->v[WS_EVENT_TIME_MEMORY_NORM], of, &by_u);
+    longest = fmax(longest, latency);
     double launch = need->x[WS_EVENT_TIME_LAUNCH] * t->v[WS_EVENT_TIME_LAUNCH];
-    if (!ret_gradient)
-        return launch + norm;
-    for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
-        double mine = is_memory(i) ? (q[i] > 0 ? of[MEMORY] : 0) : of[CORE] * part[i];
-        if (is_latency(i))
-            mine = latency > 0 ? of[CORE] * part[WS_EVENT_TIME_LATENCY] * q[i] / latency : 0;
-        bool is_share = numbers[i].sense == WS_SHARE, at_peak = is_share && t->v[i] > 1;
-        /* beyond its peak a unit gets no faster */
-        ret_gradient[i] = at_peak ? 0 : norm * mine * (is_share ? -1 : 1);
+    if (ret_gradient) {
+        memset(ret_gradient, 0, WS_EVENT_TIME_N * sizeof(*ret_gradient));
+        ret_gradient[WS_EVENT_TIME_LAUNCH] = launch;
     }
-    ret_gradient[WS_EVENT_TIME_NORM] = norm * of[CORE] * by_p * t->v[WS_EVENT_TIME_NORM];
-    ret_gradient[WS_EVENT_TIME_MEMORY_NORM] = norm * by_u * t->v[WS_EVENT_TIME_MEMORY_NORM];
-    ret_gradient[WS_EVENT_TIME_LAUNCH] = launch;
+    if (longest <= 0)
+        return launch;
+    /* All times as shares of the longest, so that no power overflows. */
+    double sum = 0, sum_log = 0, power[WS_EVENT_TIME_N] = {0};
+    for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
+        double share = (is_latency(i) ? 0 : q[i]) / longest;
+        power[i] = share > 0 ? pow(share, p) : 0;
+        sum += power[i];
+        sum_log += share > 0 ? power[i] * log(share) : 0;
+    }
+    double wait = latency > 0 ? pow(latency / longest, p) : 0;
+    sum += wait;
+    sum_log += latency > 0 ? wait * log(latency / longest) : 0;
+    double norm = longest * pow(sum, 1 / p);
+    if (ret_gradient) {
+        for (int i = 0; i < WS_EVENT_TIME_NORM; i++) {
+            double part = is_latency(i) ? (latency > 0 ? wait * q[i] / latency : 0) : power[i];
+            bool is_share = numbers[i].sense == WS_SHARE;
+            if (!is_share || t->v[i] <= 1) /* beyond its peak a unit gets no faster */
+                ret_gradient[i] = norm * part / sum * (is_share ? -1 : 1);
+        }
+        ret_gradient[WS_EVENT_TIME_NORM] = norm * (sum_log / sum - log(sum) / p);
+    }
     return launch + norm;
 }
 

@@ -5,10 +5,7 @@
  * kernels reach; so do the starts of the blocks, and the latencies that the warps of an SM cannot
  * hide from each other. The longest counts, and others that are nearly as long add to it:
  *
- *     T = T_launch + ((Σ q_k^p)^(u/p) + q_DRAM^u)^(1/u)
- *
- * The memory has a clock of its own and deep queues, so that its time adds less to that of the rest
- * than these add to each other: u is larger than p.
+ *     T = T_launch + (Σ q_k^p)^(1/p)
  *
  *     issue   warp instructions / (S·f·schedulers)      fp64, special functions: ops / (S·f·lanes)
  *     flow    control-flow instructions·clocks / (S·f·schedulers), before Volta

@@ -3,7 +3,7 @@
  *
  * That model says how long a launch takes that has the GPU to itself:
  *
- *     T = ((Σ q_k^p)^(u/p) + q_DRAM^u)^(1/u)
+ *     T = (Σ q_k^p)^(1/p)
  *
  * with the times that each unit needs. timing.c wants them for each block, so that it can place
  * blocks on some SMs and beside others, and takes the longest instead of the norm. So each block
