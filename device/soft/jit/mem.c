@@ -124,10 +124,10 @@ static llvm_value concatenate(struct ws_jit_access *a, llvm_value *part, unsigne
 static llvm_value all_lanes(struct ws_jit_access *a, llvm_value v)
 {
     int64_t lanes[LANES];
+    if (!a->lanes || a->lanes == LANES)
+        return v;
     for (unsigned i = 0; i < LANES; i++)
         lanes[i] = i % a->lanes;
-    if (a->lanes == LANES)
-        return v;
     return L.BuildShuffleVector(a->b, v, v, ws_jit_constants(a->e, a->e->i32, lanes, LANES), "");
 }
 
