@@ -3,9 +3,8 @@
  * 12, as programs built before CUDA 12 do. It is linked with rt11_stub.c as a static runtime, of
  * which only the symbols count. Fails if a function is not read in its older form, or if what lies
  * behind an older structure is read or written. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#define PROGRAM "rt11"
+#include "tests/cuda/rt_older.h"
 
 typedef struct graph *Graph;
 typedef struct node *Node;
@@ -44,53 +43,32 @@ int cudaGraphInstantiate(void **, Graph, Node *, char *, size_t);
 int cudaGraphExecUpdate(void *, Graph, Node *, int *);
 int cudaGetDriverEntryPoint(const char *, void **, unsigned long long, void *);
 
-#define NO(code)                                                                                   \
-    do {                                                                                           \
-        int c_ = (code);                                                                           \
-        if (c_) {                                                                                  \
-            printf("FAIL rt11: line %d: %s is %d\n", __LINE__, #code, c_);                         \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define IS(a, b)                                                                                   \
-    do {                                                                                           \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                        \
-        if (a_ != b_) {                                                                            \
-            printf("FAIL rt11: line %d: %s is %lld, not %lld\n", __LINE__, #a, a_, b_);            \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define GUARDED(structure, g)                                                                      \
-    struct {                                                                                       \
-        structure s;                                                                               \
-        unsigned char behind[320];                                                                 \
-    } g;                                                                                           \
-    memset(&(g), 0xa5, sizeof(g))
-#define WHOLE(g)                                                                                   \
-    for (size_t i_ = 0; i_ < sizeof((g).behind); i_++)                                             \
-    IS((g).behind[i_], 0xa5)
-
 static void structures(void)
 {
     static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                               ".visible .entry k() { ret; }\n";
     void *library, *kernel;
-    GUARDED(struct properties, p);
+    GUARDED(struct properties) p;
+    memset(&p, 0xa5, sizeof(p));
     NO(cudaGetDeviceProperties(&p.s, 0));
     IS(strlen(p.s.name) > 0 && strlen(p.s.name) < sizeof(p.s.name), 1);
     WHOLE(p);
     NO(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
     NO(cudaLibraryGetKernel(&kernel, library, "k"));
-    GUARDED(struct attributes, a);
+    GUARDED(struct attributes) a;
+    memset(&a, 0xa5, sizeof(a));
     NO(cudaFuncGetAttributes(&a.s, kernel));
     IS(a.s.words[0], 1024);
     WHOLE(a);
 
-    GUARDED(struct texture_desc, t);
-    GUARDED(struct texture_desc, t2);
-    GUARDED(struct resource_desc, r);
+    GUARDED(struct texture_desc) t;
+    GUARDED(struct texture_desc) t2;
+    GUARDED(struct resource_desc) r;
     struct channels c = {.x = 32, .format = 2};
     unsigned long long texture;
+    memset(&t, 0xa5, sizeof(t));
+    memset(&t2, 0xa5, sizeof(t2));
+    memset(&r, 0xa5, sizeof(r));
     memset(&t.s, 0, sizeof(t.s));
     r.s.type = 0;
     NO(cudaMallocArray(&r.s.array, &c, 8, 8, 0));

@@ -5,9 +5,9 @@
  * as a static runtime of which only the symbols count. Fails if a function is not read in its older
  * form. */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#define PROGRAM "rt12"
+#include "tests/cuda/rt_older.h"
 
 typedef struct graph *Graph;
 typedef struct node *Node;
@@ -91,23 +91,6 @@ int cudaGetTextureObjectResourceDesc(struct resource_desc *, unsigned long long)
 int cudaGetTextureObjectResourceViewDesc(struct view_desc *, unsigned long long);
 int cudaMemcpyBatchAsync(void **, void **, size_t *, size_t, struct attributes *, size_t *, size_t,
                          size_t *, Stream);
-
-#define NO(code)                                                                                   \
-    do {                                                                                           \
-        int c_ = (code);                                                                           \
-        if (c_) {                                                                                  \
-            printf("FAIL rt12: line %d: %s is %d\n", __LINE__, #code, c_);                         \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define IS(a, b)                                                                                   \
-    do {                                                                                           \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                        \
-        if (a_ != b_) {                                                                            \
-            printf("FAIL rt12: line %d: %s is %lld, not %lld\n", __LINE__, #a, a_, b_);            \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 enum { N = 1 << 16, INVALID_VALUE = 1, INVALID_DEVICE = 101 };
 
@@ -205,17 +188,6 @@ static void memory(void)
     NO(cudaMemcpy(back, d, N, 2));
     IS(memcmp(back, h, N), 0);
 }
-
-/* What lies behind a structure that CUDA 13 has made larger is neither read nor written. */
-#define GUARDED(structure)                                                                         \
-    struct {                                                                                       \
-        structure s;                                                                               \
-        unsigned char behind[128];                                                                 \
-    }
-#define GUARD(g) memset((g).behind, 0xa5, sizeof((g).behind))
-#define WHOLE(g)                                                                                   \
-    for (size_t i_ = 0; i_ < sizeof((g).behind); i_++)                                             \
-    IS((g).behind[i_], 0xa5)
 
 static void structures(void)
 {
