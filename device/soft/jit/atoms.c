@@ -260,13 +260,9 @@ static bool emit_in_shared(struct ws_jit_access *a)
     llvm_value off = places_of(a, e->i32), size = ws_jit_field(e, e->i64, CTX(shared_bytes));
     llvm_value room = L.BuildSub(a->b, size, ws_jit_i64(a, a->bytes), "");
     llvm_value fits = L.BuildICmp(a->b, LLVM_ULT, room, ws_jit_i64(a, INT32_MAX), "");
-    room = ws_jit_splat(e, L.BuildTrunc(a->b, room, e->i32, ""), LANES);
-    llvm_value out = L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), "");
-    llvm_value zero = ws_jit_int(e, e->i32, 0), odd = ws_jit_int(e, e->i32, a->bytes - 1);
-    out = L.BuildICmp(a->b, LLVM_SGE, ws_jit_any_lane(a, out), zero, "");
-    odd = L.BuildICmp(a->b, LLVM_EQ, L.BuildAnd(a->b, ws_jit_any_lane(a, off), odd, ""), zero, "");
+    llvm_value ok = ws_jit_lanes_fit(a, off, off, L.BuildTrunc(a->b, room, e->i32, ""));
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
-    L.BuildCondBr(a->b, L.BuildAnd(a->b, fits, L.BuildAnd(a->b, out, odd, ""), ""), fast, other);
+    L.BuildCondBr(a->b, L.BuildAnd(a->b, fits, ok, ""), fast, other);
     ws_jit_slow(a, other, join);
     ws_jit_begin(e, fast);
     perform_each(a, off);

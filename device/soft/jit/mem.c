@@ -399,7 +399,8 @@ static llvm_value check_map(struct ws_jit_access *a, llvm_value first, uint64_t 
     return ok;
 }
 
-llvm_value ws_jit_any_lane(struct ws_jit_access *a, llvm_value v)
+/* All bits that any lane has. */
+static llvm_value any_lane(struct ws_jit_access *a, llvm_value v)
 {
     for (unsigned n = LANES / 2; n; n /= 2) {
         int64_t low[LANES], high[LANES];
@@ -414,6 +415,17 @@ llvm_value ws_jit_any_lane(struct ws_jit_access *a, llvm_value v)
     return L.BuildExtractElement(a->b, v, ws_jit_int(a->e, a->e->i32, 0), "");
 }
 
+llvm_value ws_jit_lanes_fit(struct ws_jit_access *a, llvm_value va, llvm_value off, llvm_value room)
+{
+    llvm_type t = L.TypeOf(room);
+    llvm_value zero = ws_jit_int(a->e, t, 0), out, odd;
+    room = ws_jit_splat(a->e, room, LANES);
+    out = any_lane(a, L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), ""));
+    odd = L.BuildAnd(a->b, any_lane(a, va), ws_jit_int(a->e, t, a->bytes - 1), "");
+    return L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, zero, ""),
+                      L.BuildICmp(a->b, LLVM_EQ, odd, zero, ""), "");
+}
+
 llvm_value ws_jit_check_lanes(struct ws_jit_access *a, llvm_value va, llvm_value *ret_bias)
 {
     struct ws_jit_emit *e = a->e;
@@ -422,11 +434,8 @@ llvm_value ws_jit_check_lanes(struct ws_jit_access *a, llvm_value va, llvm_value
     llvm_value room = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
     llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
     llvm_value off = L.BuildSub(a->b, va, ws_jit_splat(e, from, LANES), "");
-    room = ws_jit_splat(e, L.BuildSub(a->b, room, ws_jit_i64(a, a->bytes), ""), LANES);
-    llvm_value out = ws_jit_any_lane(a, L.BuildOr(a->b, off, L.BuildSub(a->b, room, off, ""), ""));
-    llvm_value odd = L.BuildAnd(a->b, ws_jit_any_lane(a, va), ws_jit_i64(a, a->bytes - 1), "");
-    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, ws_jit_i64(a, 0), ""),
-                               L.BuildICmp(a->b, LLVM_EQ, odd, ws_jit_i64(a, 0), ""), "");
+    room = L.BuildSub(a->b, room, ws_jit_i64(a, a->bytes), "");
+    llvm_value ok = ws_jit_lanes_fit(a, va, off, room);
     if (a->store) {
         llvm_value flags = ws_jit_field(e, e->i32, map + offsetof(struct ws_mapping, flags));
         flags = L.BuildAnd(a->b, flags, ws_jit_int(e, e->i32, WS_MAP_READONLY), "");
@@ -593,12 +602,8 @@ static bool emit_local(struct ws_jit_access *a)
                     "");
     if (narrow)
         va = L.BuildZExt(a->b, va, L.VectorType(e->i64, LANES), "");
-    llvm_value room = ws_jit_splat(e, ws_jit_i64(a, each - a->bytes), LANES);
-    llvm_value out = ws_jit_any_lane(a, L.BuildOr(a->b, va, L.BuildSub(a->b, room, va, ""), ""));
-    llvm_value odd = L.BuildAnd(a->b, ws_jit_any_lane(a, va), ws_jit_i64(a, a->bytes - 1), "");
     llvm_value stride = ws_jit_field(e, e->i64, CTX(local_stride));
-    llvm_value ok = L.BuildAnd(a->b, L.BuildICmp(a->b, LLVM_SGE, out, ws_jit_i64(a, 0), ""),
-                               L.BuildICmp(a->b, LLVM_EQ, odd, ws_jit_i64(a, 0), ""), "");
+    llvm_value ok = ws_jit_lanes_fit(a, va, va, ws_jit_i64(a, each - a->bytes));
     ok = L.BuildAnd(a->b, ok, L.BuildICmp(a->b, LLVM_EQ, stride, ws_jit_i64(a, each), ""), "");
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
     L.BuildCondBr(a->b, ok, fast, other);

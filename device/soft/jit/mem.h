@@ -35,8 +35,10 @@ static inline llvm_value ws_jit_i64(struct ws_jit_access *a, uint64_t v)
 }
 
 /* ---- mem.c ---- */
-/* All bits that any lane has. */
-llvm_value ws_jit_any_lane(struct ws_jit_access *a, llvm_value v);
+/* Whether all lanes' accesses at @va are aligned, and 0 <= @off <= @room for all of their places
+ * @off. @va, @off: vectors of @room's type; signed. */
+llvm_value ws_jit_lanes_fit(struct ws_jit_access *a, llvm_value va, llvm_value off,
+                            llvm_value room);
 /* Whether all lanes' addresses are ones that may be accessed, as global_any() of ../exec/mem.inc
  * asks; *ret_bias: what to add to them. */
 llvm_value ws_jit_check_lanes(struct ws_jit_access *a, llvm_value va, llvm_value *ret_bias);
