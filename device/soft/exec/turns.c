@@ -226,24 +226,34 @@ static inline bool begin_split(struct ws_blockrun *b)
     return true;
 }
 
+static inline int32_t favour_left(const struct ws_round *r, int64_t ran)
+{
+    return r->favour > ran ? r->favour - (int32_t)ran : 0;
+}
+
+/* What a split keeps when the core is left, however: @ran is what it has spent. */
+static inline void note_left(const struct ws_blockrun *b, struct ws_split *s, int64_t ran)
+{
+    s->depth = b->ctx.depth;
+    s->granted = false;
+    s->last_run = b->ctx.w->stamp;
+    s->spent = b->round.spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    s->favour = favour_left(&b->round, ran);
+}
+
 /* The split that ran, as it stands now, behind those that wait, and not yet one of them. It is
  * written where it is to stay: a copy would wait for its parts to be written. */
 static struct ws_split *left_split(struct ws_blockrun *b)
 {
     const struct ws_core_ctx *c = &b->ctx;
-    const struct ws_round *r = &b->round;
     struct ws_split *s = &c->w->splits[c->w->n_splits];
-    int64_t ran = r->before - c->budget; /* with the penalty, if it spins */
+    int64_t ran = b->round.before - c->budget; /* with the penalty, if it spins */
     s->u = c->u;
     s->enter = c->enter;
     s->mask = c->active;
-    s->depth = c->depth;
     s->state = WS_SPLIT_RUN;
     s->bar_id = 0;
-    s->granted = false;
-    s->last_run = c->w->stamp;
-    s->spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
-    s->favour = r->favour > ran ? r->favour - (int32_t)ran : 0;
+    note_left(b, s, ran);
     return s;
 }
 
@@ -463,7 +473,6 @@ enum ws_bar_way ws_exec_bar_whole(struct ws_core_ctx *c, const struct ws_uop *u,
     int64_t ran = r->before - budget;
     if (id >= WS_N_BARRIERS - 1 || b->inspect || b->bars[id].expected || c->penalty)
         return WS_BAR_LONG;
-    int32_t favour = r->favour > ran ? r->favour - (int32_t)ran : 0;
     if (b->bars[id].arrived + 32 >= b->n_live) {
         if (budget <= 0)
             return WS_BAR_LONG;
@@ -471,21 +480,17 @@ enum ws_bar_way ws_exec_bar_whole(struct ws_core_ctx *c, const struct ws_uop *u,
         ws_exec_bar_open(b, id);
         r->before = budget;
         r->spent = 0;
-        r->favour = favour;
+        r->favour = favour_left(r, ran);
         w->stamp++;
         return WS_BAR_OPEN;
     }
-    struct ws_split *s = &w->splits[0]; /* as in left_split() */
+    struct ws_split *s = &w->splits[0];
     s->u = u;
     s->enter = NULL;
     s->mask = ~0u;
-    s->depth = c->depth;
     s->state = WS_SPLIT_BAR;
     s->bar_id = (uint8_t)id;
-    s->granted = false;
-    s->last_run = w->stamp;
-    s->spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
-    s->favour = favour;
+    note_left(b, s, ran);
     if (!pass_turn(b, budget))
         return WS_BAR_LONG;
     w->n_splits = 1;
