@@ -101,6 +101,11 @@ void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, do
     put_line(x, quantity, p, o, s, verdict, note);
 }
 
+double ws_experiment_half_interval(double sum_of_squares, int n)
+{
+    return n > 1 ? 1.96 * sqrt(sum_of_squares / (n - 1) / n) : NAN;
+}
+
 void ws_experiment_at_most(struct ws_experiment_run *x, const char *quantity, double wanted,
                            double ours, const char *note)
 {

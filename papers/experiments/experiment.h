@@ -63,6 +63,9 @@ void ws_experiment_compare(struct ws_experiment_run *x, const char *quantity, do
 /* One line for a value that is wanted to be @wanted or less. */
 void ws_experiment_at_most(struct ws_experiment_run *x, const char *quantity, double wanted,
                            double ours, const char *note);
+/* Half of the 95 % confidence interval of the mean of @n values, whose squared differences from it
+ * add up to @sum_of_squares. NAN: there are fewer than two. */
+double ws_experiment_half_interval(double sum_of_squares, int n);
 /* One line for a claim that the paper makes in words, which holds or not. */
 void ws_experiment_claim(struct ws_experiment_run *x, const char *claim, bool holds,
                          const char *note);

@@ -226,7 +226,7 @@ static double half_interval(const struct contest *c, int u, int contender, enum 
     double m = mean(c, u, contender, what), sum2 = 0;
     for (int i = 0; i < c->n_sets; i++)
         sum2 += pow(value(at(c, u, i, contender), what) - m, 2);
-    return 1.96 * sqrt(sum2 / (c->n_sets - 1) / c->n_sets);
+    return ws_experiment_half_interval(sum2, c->n_sets);
 }
 
 static double mean_bound(const struct contest *c, int u, enum figure what)

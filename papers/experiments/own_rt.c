@@ -189,11 +189,6 @@ struct summary {
     int n_more, n_less;
 };
 
-static double half_interval(double sum_of_squares, int n)
-{
-    return n > 1 ? 1.96 * sqrt(sum_of_squares / (n - 1) / n) : NAN;
-}
-
 static struct summary summarize(const struct study *t, int point, int contender)
 {
     struct summary m = {0};
@@ -220,8 +215,9 @@ static struct summary summarize(const struct study *t, int point, int contender)
         off_worst += s->taken ? pow(s->worst - m.worst, 2) : 0;
     }
     m.missed = 100 * share;
-    m.missed_ci = 100 * half_interval(off_missed, m.n) / fmax(jobs / WS_MAX(m.n, 1), 1);
-    m.worst_ci = half_interval(off_worst, m.n);
+    m.missed_ci =
+        100 * ws_experiment_half_interval(off_missed, m.n) / fmax(jobs / WS_MAX(m.n, 1), 1);
+    m.worst_ci = ws_experiment_half_interval(off_worst, m.n);
     m.own = 100 * own_missed / fmax(own_jobs, 1);
     return m;
 }
