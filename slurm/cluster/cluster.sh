@@ -220,6 +220,20 @@ cluster_slurmd() {
     }
 }
 
+# cluster_ports: sets $cluster_port, the first of 20 ports that no other cluster here has.
+# They are below those that Linux gives to connections. The script, and whatever it leaves running,
+# holds a lock that says that they are taken.
+cluster_ports() {
+    mkdir -m 0700 /run/wattshare-cluster 2>/dev/null || [ -d /run/wattshare-cluster ]
+    slot=$(($$ % 1000))
+    for _ in $(seq 1000); do
+        exec 8>"/run/wattshare-cluster/$slot"
+        if flock -n 8; then break; fi
+        slot=$(((slot + 1) % 1000))
+    done
+    cluster_port=$((10000 + slot * 20))
+}
+
 # cluster_start N-NODES SHARDS-PER-GPU: wattshared.conf comes on standard input
 cluster_start() {
     n_nodes=$1 shards=$2
@@ -227,9 +241,7 @@ cluster_start() {
     cluster=$(mktemp -d /tmp/wattshare-cluster.XXXXXX)
     chmod 0755 "$cluster"
     mkdir "$cluster/etc" "$cluster/munge" "$cluster/state" "$cluster/spool" "$cluster/run" "$cluster/log" "$cluster/dev"
-    # Clusters that are started at the same time have process ids that are close to each other. So
-    # each id has ports of its own, below those that Linux gives to connections.
-    cluster_port=${cluster_port:-$((10000 + $$ % 1000 * 20))}
+    cluster_ports
     SLURM_CONF=$cluster/etc/slurm.conf
     export SLURM_CONF
     cat >"$cluster/etc/wattshared.conf"

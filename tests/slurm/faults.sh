@@ -100,13 +100,15 @@ sums_agree n1
 grep "step: begun step=$job" "$cluster/log/wattshared-n1.log" | grep -q "sms=8 memory_bytes=4194304" || fail "job $job has not all it was allotted"
 nobody_is_left n1 || fail "clients are left"
 
+other=$(cluster_ports; echo "$cluster_port")
+[ "$other" != "$cluster_port" ] || fail "another cluster would have the same ports"
+
 # A script that runs a cluster is interrupted.
 cat >"$tmp/day.sh" <<EOF
 set -eu
 build=$build
 . $src/slurm/cluster/cluster.sh
 cluster_ends
-cluster_port=$((cluster_port + 100))
 cluster_start 1 1 <$tmp/day.conf
 echo "\$cluster" >$tmp/folder
 srun sleep 600
@@ -119,6 +121,8 @@ kill -TERM "-$helper_pid"
 wait "$helper_pid" || true
 helper_pid=
 [ ! -e "$(cat "$tmp/folder")" ] || { cat "$tmp/day.out"; fail "the other cluster's folder is left"; }
-left=$(grep -lsaFf "$tmp/folder" /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true)
-[ -z "$left" ] || { cat "$tmp/day.out"; fail "processes of the other cluster are left: $left"; }
+# A process that has been killed may take a moment to be gone.
+left() { grep -lsaFf "$tmp/folder" /proc/[0-9]*/environ /proc/[0-9]*/cmdline; }
+none_left() { ! left; }
+cluster_wait 300 "the other cluster's processes to go" none_left || { cat "$tmp/day.out"; fail "processes of the other cluster are left: $(left)"; }
 ok "nothing is left of an interrupted cluster"
