@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hurry.h"
 #include "base/log.h"
 #include "device/worker/process/process.h"
 
@@ -111,6 +112,7 @@ static void serve(struct ws_wire_message *m)
         pthread_create(&later, NULL, worker_later_main, NULL) ||
         pthread_create(&page, NULL, worker_page_main, NULL))
         _exit(1);
+    ws_hurry(); /* the daemon asks this thread to stop kernels */
     while (!ws_wire_recv(WS_WIRE_FD_OPS, m)) {
         if (!ws_wire_is_for(m, WS_WIRE_BY_OPS)) {
             ws_log(WS_ERROR, "worker: the daemon sent a wrong submission: type=%u (%s) bytes=%llu",

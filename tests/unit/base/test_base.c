@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -17,6 +20,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/heap.h"
+#include "base/hurry.h"
 #include "base/list.h"
 #include "base/log.h"
 
@@ -32,6 +36,66 @@ static void test_grow_doubles_and_zeroes(void **state)
     assert_int_equal(ws_grow((void **)&v, &cap, SIZE_MAX / 2, sizeof(*v)), -ENOMEM);
     assert_int_equal(cap, old);
     free(v);
+}
+
+struct urgency {
+    int policy, niceness;
+};
+
+static struct urgency urgency(void)
+{
+    return (struct urgency){sched_getscheduler(0) & ~SCHED_RESET_ON_FORK,
+                            getpriority(PRIO_PROCESS, (id_t)gettid())};
+}
+
+static void *note_urgency(void *arg)
+{
+    *(struct urgency *)arg = urgency();
+    return NULL;
+}
+
+/* In a process of its own, as root or as nobody who may not: what a thread
+ * that is in a hurry has, and the thread that it makes. */
+static void hurry(bool root, struct urgency *ret_own, struct urgency *ret_next)
+{
+    int fds[2], status;
+    struct urgency u[2];
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        struct rlimit none = {0, 0};
+        pthread_t t;
+        bool ok = root || (!setrlimit(RLIMIT_RTPRIO, &none) && !setrlimit(RLIMIT_NICE, &none) &&
+                           !setresuid(65534, 65534, 65534));
+        ws_hurry();
+        u[0] = urgency();
+        ok = ok && !pthread_create(&t, NULL, note_urgency, &u[1]) && !pthread_join(t, NULL);
+        _exit(ok && write(fds[1], u, sizeof(u)) == sizeof(u) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(fds[0], u, sizeof(u)), sizeof(u));
+    close(fds[0]);
+    close(fds[1]);
+    *ret_own = u[0];
+    *ret_next = u[1];
+}
+
+/* Root is refused a real-time policy in some containers. */
+static void test_hurry_is_not_inherited(void **state)
+{
+    struct urgency own, next;
+    if (geteuid())
+        skip();
+    hurry(true, &own, &next);
+    assert_true(own.policy == SCHED_RR || own.niceness == -10);
+    assert_int_equal(next.policy, SCHED_OTHER);
+    assert_int_equal(next.niceness, 0);
+    hurry(false, &own, &next);
+    assert_int_equal(own.policy, SCHED_OTHER);
+    assert_int_equal(own.niceness, 0);
+    assert_int_equal(next.policy, SCHED_OTHER);
+    assert_int_equal(next.niceness, 0);
 }
 
 static void test_alloc_fails_on_demand(void **state)
@@ -254,6 +318,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_heap),
         cmocka_unit_test(test_budget_of_bytes),
+        cmocka_unit_test(test_hurry_is_not_inherited),
         cmocka_unit_test(test_budget_of_time),
         cmocka_unit_test(test_hash_tells_texts_apart),
         cmocka_unit_test(test_hash_spreads_words),
