@@ -25,13 +25,13 @@
 #include "backend/process/metrics.h"
 
 #include "backend/process/endpoint.h"
-#include "backend/process/real.h"
 #include "backend/process/status.h"
 #include "backend/wire/accept.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/timeout.h"
 #include "base/watch.h"
+#include "device/worker/worker.h"
 
 /* ---- series ---- */
 
@@ -282,13 +282,16 @@ static void workers_page(struct ws_server *s, FILE *f)
         {"wattshare_gpu_worker_restarts_total", "Restarts of the process that has the GPU."},
         {"wattshare_gpu_worker_longest_wait_seconds",
          "The longest that the daemon waited for that process while it served clients."},
+        {"wattshare_gpu_worker_longest_preempt_seconds",
+         "The longest from when it was told to stop a kernel until it had asked the GPU to."},
     };
     for (size_t k = 0; k < WS_ARRAY_SIZE(names); k++) {
         bool told = false;
         for (uint32_t i = 0; i < s->n_gpus; i++) {
-            uint64_t n[WS_ARRAY_SIZE(names)];
-            if (!ws_real_worker(s->gpus[i].device, &n[0], &n[1]))
+            struct ws_worker_status w;
+            if (!ws_device_worker_status(s->gpus[i].device, &w))
                 continue;
+            const uint64_t n[] = {w.n_restarts, w.longest_wait_ns, w.longest_preempt_ns};
             if (!told)
                 head(f, names[k][0], names[k][1]);
             told = true;

@@ -26,8 +26,5 @@ void ws_real_close(void);
 struct ws_server;
 struct Ws__GpuStatus;
 bool ws_real_status(struct ws_server *s, struct ws_device *d, struct Ws__GpuStatus *o);
-/* How often the GPU's worker was restarted, and the longest that the loop waited for it. Return:
- * false: the GPU has none. */
-bool ws_real_worker(struct ws_device *d, uint64_t *ret_restarts, uint64_t *ret_longest_wait_ns);
 
 #endif

@@ -22,15 +22,6 @@ static char *text_of(struct ws_server *s, const char *fmt, ...)
     return ws_arena_strndup(&s->arena, text, (size_t)WS_MIN(n, (int)sizeof(text) - 1));
 }
 
-bool ws_real_worker(struct ws_device *d, uint64_t *ret_restarts, uint64_t *ret_longest_wait_ns)
-{
-    struct ws_worker_status w = {0};
-    bool has = ws_device_worker_status(d, &w);
-    *ret_restarts = w.n_restarts;
-    *ret_longest_wait_ns = w.longest_wait_ns;
-    return has;
-}
-
 bool ws_real_status(struct ws_server *s, struct ws_device *d, Ws__GpuStatus *o)
 {
     struct ws_worker_status w;
@@ -47,6 +38,7 @@ bool ws_real_status(struct ws_server *s, struct ws_device *d, Ws__GpuStatus *o)
         o->worker_restarts = w.n_restarts;
         o->worker_last_ns = w.last_ns;
         o->worker_longest_wait_ns = w.longest_wait_ns;
+        o->worker_longest_preempt_ns = w.longest_preempt_ns;
         o->worker_last = text_of(s, "%s", w.last);
     }
     if (!o->driver || !o->lost || !o->capabilities || !o->worker_last)

@@ -136,6 +136,7 @@ static const struct exception {
     {"GpuStatus", "worker_last", .only_if = "driver"},
     {"GpuStatus", "worker_last_ns", .only_if = "driver"},
     {"GpuStatus", "worker_longest_wait_ns", .only_if = "driver"},
+    {"GpuStatus", "worker_longest_preempt_ns", .only_if = "driver"},
     {"GpuStatus", "capabilities", .only_if = "driver"},
     {"ClientStatus", "task", .only_if = ""}, /* as the program says it */
     {"ClientStatus", "work", .name = "task"},
