@@ -455,10 +455,13 @@ static void end_dropped(struct ws_server *s)
 
 void ws_clients_settle(struct ws_server *s)
 {
+    bool more;
     do {
         end_dropped(s);
-        ws_server_run_ready(s);
-    } while (ws_server_flush_full(s) || !ws_list_empty(&s->clients.dropped));
+        more = ws_server_run_ready(s);
+        if (WS_UNLIKELY(more)) /* who has an answer need not wait for what others run */
+            ws_server_flush(s);
+    } while (more || ws_server_flush_full(s) || !ws_list_empty(&s->clients.dropped));
 }
 
 /* Return: whether @c was freed before @until_ns. */

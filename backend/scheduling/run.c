@@ -110,16 +110,14 @@ static void op_ended(struct ws_command *j)
 
 /* Commands of a stream until it is another's turn; how many take so long that the clock is read;
  * how many of them take as long as a reply, as what follows on an operation's end, or as a small
- * kernel that is executed while it is submitted, or a policy's decision. And of how many slices of
- * time a turn's time for them is. */
+ * kernel that is executed while it is submitted, or a policy's decision. */
 enum {
     PUMP_MOST = 64,
     CLOCK_COMMANDS = 16,
     REPLY_COMMANDS = 4,
     ENDED_COMMANDS = 4,
     EXECUTED_COMMANDS = CLOCK_COMMANDS,
-    DECISION_COMMANDS = CLOCK_COMMANDS,
-    SLICES_A_TURN = 2
+    DECISION_COMMANDS = CLOCK_COMMANDS
 };
 
 /* Return: how many commands it is worth. */
@@ -295,24 +293,27 @@ static unsigned run_next(struct ws_server *s)
     return n_run;
 }
 
-/* Whether this turn has time for more. */
+/* Looks at the clock. Return: whether this turn has time for more. */
 static bool has_time(struct ws_server *s)
 {
     struct ws_server_queues *q = &s->queues;
-    if (q->n_run < CLOCK_COMMANDS || q->over)
-        return !q->over;
     uint64_t now = ws_clock_ns();
     q->n_run = 0;
     q->begun_ns = q->begun_ns ? q->begun_ns : now;
-    q->over = (now - q->begun_ns) / SLICES_A_TURN >= s->messages.slice_ns;
+    q->over = now - q->begun_ns >= s->messages.slice_ns;
     return !q->over;
 }
 
-void ws_server_run_ready(struct ws_server *s)
+bool ws_server_run_ready(struct ws_server *s)
 {
+    struct ws_server_queues *q = &s->queues;
     unsigned n;
-    while (ws_list_empty(&s->out.full) && has_time(s) && (n = run_next(s)))
-        s->queues.n_run += n;
+    while (ws_list_empty(&s->out.full) && !q->over && (n = run_next(s))) {
+        q->n_run += n;
+        if (q->n_run >= CLOCK_COMMANDS)
+            return has_time(s);
+    }
+    return false;
 }
 
 void ws_server_run_turn_ends(struct ws_server *s)

@@ -782,7 +782,7 @@ static unsigned command(const struct call *k, struct ws_bytes bytes)
         else
             ws_arena_reset(&s->arena);
     }
-    ws_server_run_ready(s);
+    (void)ws_server_run_ready(s); /* a part: the next command need not wait for all of it */
     (void)ws_server_flush_full(s);
     return weight;
 }

@@ -96,6 +96,59 @@ static void test_users_take_turns(void **state)
     assert_true(n_answered(GREEDY, a) + n_answered(SECOND, b) < STREAMS / 4);
 }
 
+/* ---- a turn with time for everything ---- */
+
+static int (*send_really)(void *arg, const struct ws_peer *to, const void *data, size_t n);
+static uint64_t greedy_before; /* what was left to do for it, when the modest client was told */
+
+static uint64_t greedy_left(void)
+{
+    const struct ws_client *c = client(GREEDY);
+    return c->stats.n_commands - c->stats.n_retired;
+}
+
+static int send_and_see(void *arg, const struct ws_peer *to, const void *data, size_t n)
+{
+    if (to->id == w->peers[MODEST].peer.id)
+        greedy_before = greedy_left();
+    return send_really(arg, to, data, n);
+}
+
+/* The greedy client has very many operations that have ended. From now on there is time for all. */
+static void see_greedy(void)
+{
+    w->server->messages.slice_ns = WS_SLICE_UNLIMITED;
+    send_really = w->server->transport.send;
+    w->server->transport.send = send_and_see;
+    greedy_before = 0;
+}
+
+/* An answer goes out when it is there, not when the turn has no time for others any more. */
+static void test_answer_goes_out(void **state)
+{
+    uint64_t seq = work(MODEST, 1);
+    work(GREEDY, STREAMS);
+    all_end();
+    see_greedy();
+    wss_turn(w);
+    assert_int_equal(n_answered(MODEST, seq), 1);
+    assert_int_equal(greedy_left(), 0);
+    assert_true(greedy_before > STREAMS); /* of two for each stream */
+}
+
+/* Nor does a message that comes now wait for what others have left. */
+static void test_message_is_answered(void **state)
+{
+    work(GREEDY, STREAMS);
+    all_end();
+    wss_turn(w);
+    see_greedy();
+    uint64_t seq = wss_query_stream(w, MODEST, WS_STREAM_DEFAULT_0);
+    assert_true(wss_replied(w, MODEST, seq));
+    assert_int_equal(greedy_left(), 0);
+    assert_true(greedy_before > STREAMS);
+}
+
 /* What a client has in a device's hands when it goes comes back to nobody, in parts as well. */
 static void test_client_goes_meanwhile(void **state)
 {
@@ -121,9 +174,8 @@ int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_ends_in_parts),
-        T(test_users_take_turns),
-        T(test_client_goes_meanwhile),
+        T(test_ends_in_parts),   T(test_users_take_turns),    T(test_client_goes_meanwhile),
+        T(test_answer_goes_out), T(test_message_is_answered),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
