@@ -279,6 +279,17 @@ static bool emit_in_shared(struct ws_jit_access *a)
     return true;
 }
 
+/* Whether anything reads what was at the places: compilers give results to atomics of which nobody
+ * wants one. */
+static bool is_old_wanted(const struct ws_jit_access *a)
+{
+    const struct ws_jit_emit *e = a->e;
+    if (a->u->d < 0)
+        return false;
+    ws_jit_live_at(e->p, e->k + 1, e->set);
+    return ws_jit_has(e->set, ws_jit_row_of(e->p, (uint32_t)a->u->d));
+}
+
 /* What x86 does not do in one instruction, or with a result, is left to the handler. */
 bool ws_jit_emit_places(struct ws_jit_access *a)
 {
@@ -286,5 +297,5 @@ bool ws_jit_emit_places(struct ws_jit_access *a)
         return false;
     if (a->shared)
         return emit_in_shared(a);
-    return (a->u->d < 0 || a->atomic->rmw == LLVM_RMW_ADD) && emit_in_global(a);
+    return (!is_old_wanted(a) || a->atomic->rmw == LLVM_RMW_ADD) && emit_in_global(a);
 }

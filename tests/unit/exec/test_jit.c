@@ -310,7 +310,7 @@ static void test_atomics_on_several_places(void **state)
         "red.global.add.u32 [%x3+49152], %r7; red.global.and.b32 [%x3+49156], %r7;\n"
         "red.global.or.b32 [%x3+49160], %r7; red.global.min.u32 [%x3+49164], %r7;\n"
         "red.global.max.s32 [%x3+49168], %r7; red.global.min.u64 [%x3+49176], %x6;\n"
-        "red.global.max.s64 [%x3+53248], %x6; red.global.min.s32 [%x3+53256], %r7;\n"
+        "red.global.max.s64 [%x3+53248], %x6; atom.global.min.s32 %r10, [%x3+53256], %r7;\n"
         "red.global.max.u32 [%x3+53260], %r7; red.global.max.u64 [%x3+53272], %x6;\n"
         "red.global.min.s64 [%x3+57352], %x6; atom.global.add.u32 %r10, [%x3+49172], %r7;\n"
         "mad.lo.u32 %r9, %r9, 31, %r10; atom.global.max.u32 %r10, [%x3+53264], %r7;\n"
