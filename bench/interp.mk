@@ -4,7 +4,7 @@ bench_bench_interp_SOURCES = bench/bench_interp.c bench/bench_interp_c.c bench/b
 	bench/opencl/peer.c bench/opencl/peer.h
 bench_bench_interp_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_interp_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
-	$(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+	$(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm
 EXTRA_DIST += bench/opencl/README.md
 EXTRA_DIST += bench/bench_interp.ptx bench/bench_interp.cu bench/opencl/kernels.cl bench/jit.sh
 # programs whose time and power others have measured, on software GPUs
@@ -12,7 +12,7 @@ BENCHES += bench/bench_truth
 bench_bench_truth_SOURCES = bench/bench_truth.c
 bench_bench_truth_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_truth_LDADD = papers/libpapers.a device/libdevice.a ptx/libptx.a base/libbase.a \
-	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm
 EXTRA_DIST += bench/truth.sh bench/truth/README.md \
 	bench/truth/kernels.cu bench/truth/kernels.ptx
 .PHONY: truth-ptx

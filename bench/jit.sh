@@ -38,6 +38,12 @@ paste -d '\n' "$dir/never" "$dir/rows" "$dir/tiers" | awk '
         else print "|"
     }'
 echo
-awk '/: compiled,/ { n++; sum += $(NF - 1); if ($(NF - 1) > most) { most = $(NF - 1); which = $2 } }
+awk '/: compiled,/ {
+        n++; sum += $(NF - 3); size += $(NF - 1)
+        if ($(NF - 3) > most) { most = $(NF - 3); which = $2 }
+    }
     /: not taken:/ { left = left " " $2 " (" $5 ")" }
-    END { printf "%d kernels compiled in %.0f ms each, at most %.0f ms (%s)\nnot taken:%s\n", n, sum / n / 1000, most / 1000, which, left }' "$dir/say"
+    END {
+        printf "%d kernels compiled in %.0f ms each, at most %.0f ms (%s), ", n, sum / n / 1000, most / 1000, which
+        printf "%.0f KiB each\nnot taken:%s\n", size / n / 1024, left
+    }' "$dir/say"

@@ -3,7 +3,7 @@ include bench/interp.mk
 BENCHES += bench/bench_device
 bench_bench_device_SOURCES = bench/bench_device.c
 bench_bench_device_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
-	$(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+	$(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm
 BENCHES += bench/bench_client
 bench_bench_client_SOURCES = bench/bench_client.c tests/unit/frontend/fake_daemon.h \
 	tests/unit/frontend/fake_daemon.c

@@ -6,7 +6,7 @@ cli_libcoverage_a_SOURCES = cli/coverage/ledger.h cli/coverage/ledger.c cli/cove
 	cli/coverage/code.c cli/coverage/rewrites.c cli/coverage/ptxas.c
 cli_libcoverage_a_CPPFLAGS = $(AM_CPPFLAGS) $(JSON_C_CFLAGS)
 COVERAGE_LIBS = cli/libcoverage.a cli/libtools.a device/libdevice.a ptx/libptx.a base/libbase.a \
-	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(JSON_C_LIBS) -lpthread -lm
+	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) $(JSON_C_LIBS) -lpthread -lm
 # What verbs share and tests use: options and tables.
 noinst_LIBRARIES += cli/libtools.a
 cli_libtools_a_SOURCES = cli/common/error.c cli/common/nearest.h cli/common/nearest.c \

@@ -127,6 +127,6 @@ say "a preloaded service and wattshare@.service: right"
 # ---- purge ----
 in_it apt-get purge -y -qq wattshare >/dev/null 2>&1 || die purge
 [ "$(in_it systemctl is-active wattshared.service)" != active ] || die "purged, and still runs"
-! in_it sh -c 'ls -d /var/lib/wattshare /etc/wattshare/wattshared.conf /run/wattshare/wattshared.sock 2>/dev/null' || die "purging leaves these"
+! in_it sh -c 'ls -d /var/lib/wattshare /var/cache/wattshare /etc/wattshare/wattshared.conf /run/wattshare/wattshared.sock 2>/dev/null' || die "purging leaves these"
 [ -z "$(in_it systemctl list-units --failed --no-legend --plain | grep -i watt || true)" ] || die "a unit failed"
 say PASS

@@ -8,7 +8,7 @@ tests_mock_libcuda_so_1_SOURCES = tests/mock/mock.h
 tests_mock_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic \
 	-Wl,-z,nodelete -Wl,--whole-archive,tests/mock/libmock.a,--no-whole-archive
 tests_mock_libcuda_so_1_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
-	$(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm
+	$(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm
 tests_mock_libcuda_so_1_DEPENDENCIES = tests/mock/libmock.a device/libdevice.a ptx/libptx.a base/libbase.a
 tests_mock_libnvidia_ml_so_1_SOURCES = tests/mock/nvml.c
 tests_mock_libnvidia_ml_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1

@@ -1,7 +1,7 @@
 # exec tests
 EXTRA_DIST += tests/unit/exec/README.md
 EXEC_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) \
-	$(ZSTD_LIBS) $(TEST_LDADD) -lpthread -lm
+	$(ZSTD_LIBS) $(LIBMD_LIBS) $(TEST_LDADD) -lpthread -lm
 check_PROGRAMS += tests/unit/exec/test_async tests/unit/exec/test_matrix tests/unit/exec/test_ops \
 	tests/unit/exec/test_flow
 tests_unit_exec_test_async_SOURCES = tests/unit/exec/test_async.c tests/unit/exec/fixture.c \
@@ -86,5 +86,10 @@ tests_unit_exec_test_jit_SOURCES = tests/unit/exec/test_jit.c tests/unit/exec/fi
 	tests/unit/exec/fixture.h
 tests_unit_exec_test_jit_LDADD = $(EXEC_LDADD)
 TESTS += tests/unit/exec/test_jit
+check_PROGRAMS += tests/unit/exec/test_kept
+tests_unit_exec_test_kept_SOURCES = tests/unit/exec/test_kept.c tests/unit/exec/fixture.c \
+	tests/unit/exec/fixture.h
+tests_unit_exec_test_kept_LDADD = $(EXEC_LDADD)
+TESTS += tests/unit/exec/test_kept
 dist_check_SCRIPTS += tests/unit/exec/compiled.sh
 TESTS += tests/unit/exec/compiled.sh

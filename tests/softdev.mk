@@ -1,7 +1,7 @@
 # soft device tests
 EXTRA_DIST += tests/unit/device/README.md
 DEVICE_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) \
-	$(ZSTD_LIBS) $(TEST_LDADD) -lpthread -lm
+	$(ZSTD_LIBS) $(LIBMD_LIBS) $(TEST_LDADD) -lpthread -lm
 
 check_PROGRAMS += tests/unit/device/test_sched
 tests_unit_device_test_sched_SOURCES = tests/unit/device/test_sched.c \

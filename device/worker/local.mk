@@ -10,5 +10,5 @@ device_worker_wattshare_gpu_worker_SOURCES = device/worker/process/process.h \
 	device/worker/process/report.c device/worker/process/ops.c device/worker/process/calls.c \
 	device/worker/process/modules.c device/worker/process/later.c
 device_worker_wattshare_gpu_worker_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a \
-	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lpthread -lm -ldl
+	$(CONFUSE_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm -ldl
 EXTRA_DIST += device/worker/README.md device/worker/process/README.md

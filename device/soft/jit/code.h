@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "device/soft/jit/jit.h"
+#include "device/soft/jit/link.h"
 #include "device/soft/jit/llvm.h"
-#include "device/soft/jit/pages.h"
 
 /* A row of known shape that is live at an entry. The last one of an entry has the width END; NEVER:
  * the entry is of the masked version only. */
@@ -41,9 +41,9 @@ struct ws_jit_code {
     uint32_t (*run)(struct ws_core_ctx *c,
                     uint32_t entry);    /* NULL: not taken; as ws_jit_next() returns */
     const struct ws_jit_claim **claims; /* by micro-op; NULL: no entry */
-    llvm_context cx;                    /* this and below: until it is compiled */
-    llvm_module module;                 /* between the two steps of compiling */
-    llvm_engine engine;
+    llvm_context cx; /* this and the next two: between the two steps of compiling */
+    llvm_module module;
+    struct ws_jit_names names;
     bool has_narrow;            /* its code has the narrow version */
     struct ws_jit_pages *pages; /* of its code */
     struct ws_arena arena;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/compile.c - from an image to machine code. */
+#include "config.h"
+
 #include <pthread.h>
+#include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,7 @@
 #include "device/soft/jit/emit.h"
 #include "device/soft/jit/plan.h"
 #include "device/soft/jit/shape.h"
+#include "device/soft/jit/store.h"
 
 #define L ws_llvm
 enum { LANES = 32, MAX_INSTRUCTIONS = 20000 };
@@ -106,13 +110,10 @@ static bool is_long(llvm_value fn)
 /* What LLVM knows of a kernel takes ten times the memory of the kernel's code. */
 static void end_llvm(struct ws_jit_code *j)
 {
-    if (j->engine)
-        L.DisposeExecutionEngine(j->engine);
     if (j->module)
         L.DisposeModule(j->module);
     if (j->cx)
         L.ContextDispose(j->cx);
-    j->engine = NULL;
     j->module = NULL;
     j->cx = NULL;
 }
@@ -167,14 +168,20 @@ static uint64_t cpu_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A step has ended. @why: the kernel is not taken; NULL: it is compiled. */
-static void say(struct ws_jit_code *j, const char *why)
+enum code_came { COMPILED, LOADED };
+
+/* A step has ended. @why: the kernel is not taken; NULL: it is as @how says. */
+static void say(struct ws_jit_code *j, enum code_came how, const char *why)
 {
+    static const char *const words[] = {[COMPILED] = "compiled", [LOADED] = "loaded"};
+    uint64_t bytes = ws_jit_code_bytes(j);
     if (getenv("WS_SOFT_JIT_SAY"))
-        fprintf(stderr, "jit: %s: %s%s, %llu us\n", j->name, why ? "not taken: " : "compiled",
-                why ? why : "", (unsigned long long)j->compile_ns / 1000);
+        fprintf(stderr, "jit: %s: %s%s, %llu us, %llu bytes\n", j->name,
+                why ? "not taken: " : words[how], why ? why : "",
+                (unsigned long long)j->compile_ns / 1000, (unsigned long long)bytes);
     pthread_mutex_lock(&totals_lock);
-    totals.n_compiled += !why;
+    totals.n_compiled += !why && how == COMPILED;
+    totals.n_loaded += !why && how == LOADED;
     totals.n_refused += !!why;
     totals.compile_ns += j->compile_ns;
     pthread_mutex_unlock(&totals_lock);
@@ -185,6 +192,8 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
     struct ws_jit_plan p;
     uint64_t start = cpu_ns();
     snprintf(j->name, sizeof(j->name), "%s", j->of->m->funcs[j->img->func].name);
+    j->names = (struct ws_jit_names){j->of->isa, j->img->uops, j->img->segs, j->img->n_uops,
+                                     j->img->n_segs};
     int r = ws_jit_plan_init(&p, j->of, j->img, j->block);
     if (r == 0)
         r = keep_claims(j, &p);
@@ -192,52 +201,120 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
         r = emit(j, &p);
     j->compile_ns = cpu_ns() - start;
     if (r)
-        say(j, r < 0 ? "no memory" : p.why);
+        say(j, COMPILED, r < 0 ? "no memory" : p.why);
     ws_jit_plan_deinit(&p);
+    return r;
+}
+
+/* ---- machine code ---- */
+#define PASSES "function(mem2reg,early-cse,instcombine,simplifycfg)"
+static const char triple[] = "x86_64-pc-linux-gnu";
+
+/* What a kernel's machine code depends on: LLVM's form of the kernel, which says for which
+ * processor it is, which LLVM makes code of it, and how. Return: whether all of that is known. */
+static bool key_of(llvm_module module, uint8_t *ret)
+{
+    static const char ours[] = PACKAGE_VERSION " -O2 " PASSES;
+    const uint8_t *id;
+    size_t id_bytes = ws_llvm_build_id(&id);
+    if (!ws_jit_store_is_open() || !id_bytes)
+        return false;
+    SHA2_CTX sha;
+    llvm_buffer form = L.WriteBitcodeToMemoryBuffer(module);
+    SHA256Init(&sha);
+    SHA256Update(&sha, (const uint8_t *)ours, sizeof(ours));
+    SHA256Update(&sha, id, id_bytes);
+    SHA256Update(&sha, (const uint8_t *)L.GetBufferStart(form), L.GetBufferSize(form));
+    SHA256Final(ret, &sha);
+    L.DisposeMemoryBuffer(form);
+    return true;
+}
+
+/* Return: the object file, or NULL with *ret_text, which is LLVM's. */
+static llvm_buffer object_of(llvm_module module, char **ret_text)
+{
+    llvm_target target;
+    llvm_buffer object = NULL;
+    if (L.GetTargetFromTriple(triple, &target, ret_text))
+        return NULL;
+    llvm_machine m = L.CreateTargetMachine(target, triple, "", "", LLVM_OPTIMIZE_DEFAULT,
+                                           LLVM_RELOC_STATIC, LLVM_CODE_MODEL_JIT);
+    llvm_layout layout = L.CreateTargetDataLayout(m);
+    L.SetTarget(module, triple);
+    L.SetModuleDataLayout(module, layout);
+    L.DisposeTargetData(layout);
+    llvm_options how = L.CreatePassBuilderOptions();
+    llvm_error err = L.RunPasses(module, PASSES, m, how);
+    L.DisposePassBuilderOptions(how);
+    if (err)
+        L.ConsumeError(err);
+    show(module);
+    if (L.TargetMachineEmitToMemoryBuffer(m, module, LLVM_OBJECT_FILE, ret_text, &object))
+        object = NULL;
+    L.DisposeTargetMachine(m);
+    return object;
+}
+
+static int link_object(struct ws_jit_code *j, const void *object, size_t bytes, char *why,
+                       size_t room)
+{
+    uint8_t *run;
+    int r = ws_jit_link(&j->pages, &run, object, bytes, &j->names, why, room);
+    if (!r)
+        memcpy(&j->run, &run, sizeof(j->run));
+    return r;
+}
+
+static bool load(struct ws_jit_code *j, const uint8_t *key)
+{
+    void *object;
+    size_t bytes;
+    char why[64];
+    if (!ws_jit_store_get(key, &object, &bytes))
+        return false;
+    int r = link_object(j, object, bytes, why, sizeof(why));
+    free(object);
+    if (r == WS_JIT_LINK_E_OBJECT)
+        ws_jit_store_remove(key);
+    return r == 0;
+}
+
+/* @key: under which it is kept; NULL: it is not. */
+static int compile(struct ws_jit_code *j, const uint8_t *key, char *why, size_t room)
+{
+    char *text = NULL;
+    llvm_buffer object = object_of(j->module, &text);
+    if (!object) {
+        snprintf(why, room, "%s", text);
+        L.DisposeMessage(text);
+        return 1;
+    }
+    const char *at = L.GetBufferStart(object);
+    size_t bytes = L.GetBufferSize(object);
+    int r = link_object(j, at, bytes, why, room);
+    if (!r && key)
+        ws_jit_store_put(key, at, bytes);
+    L.DisposeMemoryBuffer(object);
     return r;
 }
 
 int ws_jit_compile_finish(struct ws_jit_code *j)
 {
-    struct llvm_mcjit_options o;
-    char *text = NULL;
-    uint64_t start = cpu_ns(), at;
-    llvm_module module = j->module;
-    L.InitializeMCJITCompilerOptions(&o, sizeof(o));
-    o.opt_level = 2;
-    o.code_model = LLVM_CODE_MODEL_JIT;
-    j->pages = ws_jit_pages_new(&o.memory_manager);
-    if (!j->pages) {
-        say(j, "no memory");
-        return ws_raise(-ENOMEM);
-    }
-    j->module = NULL; /* it is the engine's, or gone with it */
-    if (L.CreateMCJITCompilerForModule(&j->engine, module, &o, sizeof(o), &text)) {
-        L.DisposeMessage(text);
-        j->engine = NULL;
-        say(j, "no engine");
-        return ws_raise(-ENOMEM);
-    }
-    llvm_options how = L.CreatePassBuilderOptions();
-    llvm_error err = L.RunPasses(module, "function(mem2reg,early-cse,instcombine,simplifycfg)",
-                                 L.GetExecutionEngineTargetMachine(j->engine), how);
-    L.DisposePassBuilderOptions(how);
-    if (err)
-        L.ConsumeError(err);
-    show(module);
-    at = L.GetFunctionAddress(j->engine, "run");
-    if (!ws_jit_pages_are_ready(j->pages))
-        at = 0;
+    uint8_t key[WS_JIT_KEY_BYTES];
+    char why[96];
+    uint64_t start = cpu_ns();
+    bool has_key = key_of(j->module, key);
+    enum code_came how = has_key && load(j, key) ? LOADED : COMPILED;
+    int r = how == LOADED ? 0 : compile(j, has_key ? key : NULL, why, sizeof(why));
     end_llvm(j);
-    memcpy(&j->run, &at, sizeof(j->run));
     j->compile_ns += cpu_ns() - start;
-    say(j, j->run ? NULL : "no memory");
-    return j->run ? 0 : ws_raise(-ENOMEM);
+    say(j, how, r < 0 ? "no memory" : r ? why : NULL);
+    return r;
 }
 
 uint64_t ws_jit_code_bytes(const struct ws_jit_code *j)
 {
-    return j->run ? ws_jit_pages_bytes(j->pages) + j->arena.total_bytes : 0;
+    return j->run ? j->pages->code_bytes + j->pages->data_bytes + j->arena.total_bytes : 0;
 }
 
 void ws_jit_code_drop(struct ws_jit_code *j)

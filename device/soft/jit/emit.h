@@ -72,7 +72,13 @@ llvm_type ws_jit_lanes(llvm_type t, unsigned n);
 llvm_value ws_jit_splat(struct ws_jit_emit *e, llvm_value scalar, unsigned n);
 /* The integer constants {first, first + step, …}. */
 llvm_value ws_jit_constants(struct ws_jit_emit *e, llvm_type t, const int64_t *v, unsigned n);
-llvm_value ws_jit_address(struct ws_jit_emit *e, const void *p);
+/* Of a micro-op or a segment (NULL: 0). Code has no other addresses of the process in it. */
+#define ws_jit_address(e, p)                                                                       \
+    _Generic((p), const struct ws_uop *                                                            \
+             : ws_jit_address_of_uop, const struct ws_seg *                                        \
+             : ws_jit_address_of_seg)(e, p)
+llvm_value ws_jit_address_of_uop(struct ws_jit_emit *e, const struct ws_uop *u);
+llvm_value ws_jit_address_of_seg(struct ws_jit_emit *e, const struct ws_seg *seg);
 llvm_value ws_jit_plus(struct ws_jit_emit *e, llvm_value base, size_t offset);
 llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, unsigned align);
 void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align);
@@ -83,7 +89,7 @@ llvm_value ws_jit_get(struct ws_jit_emit *e, llvm_type t, llvm_value variable);
 void ws_jit_put(struct ws_jit_emit *e, llvm_value v, llvm_value variable);
 llvm_block ws_jit_block(struct ws_jit_emit *e);
 void ws_jit_begin(struct ws_jit_emit *e, llvm_block at);
-/* A call of a function of ours: all arguments and the result are i64. */
+/* A call of a function of ours, which link.c must know: all arguments and the result are i64. */
 llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n);
 const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row);
 llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row); /* of one lane */

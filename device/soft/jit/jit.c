@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/compiled.h"
 #include "device/payer.h"
 #include "device/soft/exec/reuse.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
 #include "device/soft/jit/plan.h"
+#include "device/soft/jit/store.h"
 
 /* Memory for the code of a module: what its kernels take in one shape or two, but not so much
  * that a library of thousands of kernels, of which a program uses some, takes its user's share. */
@@ -222,6 +224,11 @@ static _Atomic int default_mode = WS_COMPILE_NEVER;
 void ws_jit_set_mode(enum ws_device_compile mode)
 {
     atomic_store(&default_mode, (int)mode);
+}
+
+int ws_compiled_keep_in(const char *folder, uint64_t max_bytes)
+{
+    return ws_jit_store_open(folder, max_bytes);
 }
 
 static enum ws_device_compile mode_now(void)

@@ -54,7 +54,7 @@ void ws_jit_ran(struct ws_jit_code *j, struct ws_payer *payer, bool compiled, ui
 void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c);
 /* For benchmarks. Of all that was compiled in this process. */
 struct ws_jit_totals {
-    uint64_t n_compiled, n_refused, compile_ns;
+    uint64_t n_compiled, n_loaded, n_refused, compile_ns;
 };
 struct ws_jit_totals ws_jit_totals(void);
 

@@ -19,8 +19,10 @@ typedef struct llvm_opaque_builder *llvm_builder;
 typedef struct llvm_opaque_type *llvm_type;
 typedef struct llvm_opaque_value *llvm_value;
 typedef struct llvm_opaque_block *llvm_block;
-typedef struct llvm_opaque_engine *llvm_engine;
 typedef struct llvm_opaque_machine *llvm_machine;
+typedef struct llvm_opaque_target *llvm_target;
+typedef struct llvm_opaque_layout *llvm_layout;
+typedef struct llvm_opaque_buffer *llvm_buffer;
 typedef struct llvm_opaque_attribute *llvm_attribute;
 typedef struct llvm_opaque_options *llvm_options;
 typedef struct llvm_opaque_error *llvm_error;
@@ -55,21 +57,14 @@ enum {
     LLVM_RMW_UMAX,
     LLVM_RMW_UMIN,
 };
-struct llvm_mcjit_options {
-    unsigned opt_level;
-    int code_model; /* LLVMCodeModel */
-    llvm_bool no_frame_pointer_elim, fast_isel;
-    void *memory_manager;
+/* LLVMCodeGenOptLevel, LLVMRelocMode, LLVMCodeModel and LLVMCodeGenFileType. Code of this model may
+ * lie anywhere, far from what it calls. */
+enum {
+    LLVM_OPTIMIZE_DEFAULT = 2,
+    LLVM_RELOC_STATIC = 1,
+    LLVM_CODE_MODEL_JIT = 1,
+    LLVM_OBJECT_FILE = 1
 };
-enum { LLVM_CODE_MODEL_JIT = 1 };
-
-/* Callbacks of LLVMCreateSimpleMCJITMemoryManager. */
-typedef uint8_t *(*llvm_code_section)(void *arg, uintptr_t bytes, unsigned alignment, unsigned id,
-                                      const char *name);
-typedef uint8_t *(*llvm_data_section)(void *arg, uintptr_t bytes, unsigned alignment, unsigned id,
-                                      const char *name, llvm_bool read_only);
-typedef llvm_bool (*llvm_finish)(void *arg, char **text);
-typedef void (*llvm_destroy)(void *arg);
 
 /* X(what it returns, its name without LLVM, what it takes) */
 #define WS_LLVM_BINARY(X, name)                                                                    \
@@ -135,21 +130,28 @@ typedef void (*llvm_destroy)(void *arg);
     X(llvm_attribute, CreateStringAttribute,                                                       \
       (llvm_context c, const char *k, unsigned kn, const char *v, unsigned vn))                    \
     X(void, AddAttributeAtIndex, (llvm_value f, unsigned at, llvm_attribute a))                    \
-    X(void, LinkInMCJIT, (void))                                                                   \
     X(void, InitializeX86TargetInfo, (void))                                                       \
     X(void, InitializeX86Target, (void))                                                           \
     X(void, InitializeX86TargetMC, (void))                                                         \
     X(void, InitializeX86AsmPrinter, (void))                                                       \
-    X(void, InitializeMCJITCompilerOptions, (struct llvm_mcjit_options * o, size_t bytes))         \
-    X(llvm_bool, CreateMCJITCompilerForModule,                                                     \
-      (llvm_engine * ret, llvm_module m, struct llvm_mcjit_options * o, size_t bytes,              \
-       char **text))                                                                               \
-    X(void *, CreateSimpleMCJITMemoryManager,                                                      \
-      (void *arg, llvm_code_section code, llvm_data_section data, llvm_finish finish,              \
-       llvm_destroy destroy))                                                                      \
-    X(llvm_machine, GetExecutionEngineTargetMachine, (llvm_engine e))                              \
-    X(uint64_t, GetFunctionAddress, (llvm_engine e, const char *name))                             \
-    X(void, DisposeExecutionEngine, (llvm_engine e))                                               \
+    X(llvm_value, AddGlobal, (llvm_module m, llvm_type t, const char *name))                       \
+    X(llvm_value, GetNamedGlobal, (llvm_module m, const char *name))                               \
+    X(llvm_value, ConstPtrToInt, (llvm_value v, llvm_type to))                                     \
+    X(llvm_bool, GetTargetFromTriple, (const char *triple, llvm_target *ret, char **text))         \
+    X(llvm_machine, CreateTargetMachine,                                                           \
+      (llvm_target t, const char *triple, const char *cpu, const char *features, int level,        \
+       int reloc, int code_model))                                                                 \
+    X(void, DisposeTargetMachine, (llvm_machine t))                                                \
+    X(llvm_layout, CreateTargetDataLayout, (llvm_machine t))                                       \
+    X(void, DisposeTargetData, (llvm_layout l))                                                    \
+    X(void, SetModuleDataLayout, (llvm_module m, llvm_layout l))                                   \
+    X(void, SetTarget, (llvm_module m, const char *triple))                                        \
+    X(llvm_bool, TargetMachineEmitToMemoryBuffer,                                                  \
+      (llvm_machine t, llvm_module m, int kind, char **text, llvm_buffer *ret))                    \
+    X(llvm_buffer, WriteBitcodeToMemoryBuffer, (llvm_module m))                                    \
+    X(const char *, GetBufferStart, (llvm_buffer b))                                               \
+    X(size_t, GetBufferSize, (llvm_buffer b))                                                      \
+    X(void, DisposeMemoryBuffer, (llvm_buffer b))                                                  \
     X(char *, GetHostCPUName, (void))                                                              \
     X(char *, GetHostCPUFeatures, (void))                                                          \
     X(llvm_error, RunPasses, (llvm_module m, const char *passes, llvm_machine t, llvm_options o))  \
@@ -196,5 +198,8 @@ extern struct ws_llvm ws_llvm;
 /* Opens the library, once in the life of the process. Return: false: it is not installed, or lacks
  * something. */
 bool ws_llvm_open(void);
+/* What the library's linker wrote into it: no two builds have the same. Return: its bytes; 0: there
+ * is none. */
+size_t ws_llvm_build_id(const uint8_t **ret);
 
 #endif

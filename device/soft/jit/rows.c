@@ -5,10 +5,13 @@
  * they stay in the register file: no processor has registers for all lanes of many rows,
  * lanes part and meet often, and LLVM would take long to find places for them. There a value that
  * was read or written is known until the block of LLVM ends. */
+#include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "device/soft/jit/emit.h"
+#include "device/soft/jit/link.h"
 #include "device/soft/jit/shape.h"
 
 #define L ws_llvm
@@ -107,9 +110,23 @@ void ws_jit_put(struct ws_jit_emit *e, llvm_value v, llvm_value variable)
     L.BuildStore(e->b, v, variable);
 }
 
-llvm_value ws_jit_address(struct ws_jit_emit *e, const void *p)
+/* A place whose address is another one in each process. */
+static llvm_value named(struct ws_jit_emit *e, char kind, size_t number)
 {
-    return ws_jit_int(e, e->i64, (uint64_t)(uintptr_t)p);
+    char name[24];
+    snprintf(name, sizeof(name), "%c%zu", kind, number);
+    llvm_value v = L.GetNamedGlobal(e->mod, name);
+    return L.ConstPtrToInt(v ? v : L.AddGlobal(e->mod, e->i8, name), e->i64);
+}
+
+llvm_value ws_jit_address_of_uop(struct ws_jit_emit *e, const struct ws_uop *u)
+{
+    return named(e, 'u', (size_t)(u - e->p->img->uops));
+}
+
+llvm_value ws_jit_address_of_seg(struct ws_jit_emit *e, const struct ws_seg *seg)
+{
+    return seg ? named(e, 's', (size_t)(seg - e->p->img->segs)) : ws_jit_int(e, e->i64, 0);
 }
 
 llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args, unsigned n)
@@ -118,9 +135,10 @@ llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args,
     for (unsigned k = 0; k < n; k++)
         types[k] = e->i64;
     llvm_type t = L.FunctionType(e->i64, types, n, 0);
-    llvm_value to = L.BuildIntToPtr(e->b, ws_jit_address(e, (const void *)(uintptr_t)f),
-                                    L.PointerType(t, 0), "");
-    return L.BuildCall2(e->b, t, to, args, n, "");
+    const char *name = ws_jit_name_of(e->isa, f);
+    assert(name);
+    llvm_value to = L.GetNamedFunction(e->mod, name);
+    return L.BuildCall2(e->b, t, to ? to : L.AddFunction(e->mod, name, t), args, n, "");
 }
 
 unsigned ws_jit_n_lanes(const struct ws_jit_emit *e)
