@@ -36,7 +36,7 @@ struct ws_config {
     /* Texts; NULL: not set. */
     char *socket_group, *admin_group, *curve_key, *curve_clients, *metrics, *policy, *templates,
         *clock_helper;
-    char *profiles, *energy_log;
+    char *profiles, *energy_log, *code_cache;
     uint32_t socket_mode;
     enum ws_device_clock clock;
     enum ws_device_meter meter;
@@ -52,6 +52,7 @@ struct ws_config {
     uint32_t time_scale, n_workers, n_loaders, n_slots;
     uint32_t check; /* mask of enum ws_inspect_tool */
     enum ws_device_compile compile;
+    uint64_t code_cache_bytes;
     uint32_t gate_lease_ms, energy_log_ms, drain_timeout_s, heartbeat_s, cancel_timeout_s,
         max_kernel_ms;
     uint64_t max_kernel_insns;

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "device/catalog.h"
+#include "device/compiled.h"
 #include "device/cuda/clocks.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/wattshare/wattshared.conf"
@@ -371,6 +372,19 @@ static bool reload(void *arg)
     return other_policy;
 }
 
+/* Without it kernels are compiled again. */
+static void keep_code(const struct ws_config *c)
+{
+    const char *folder =
+        c->code_cache && *c->code_cache ? c->code_cache : getenv("CACHE_DIRECTORY");
+    if (c->compile == WS_COMPILE_NEVER || !folder || !c->code_cache_bytes)
+        return;
+    int r = ws_compiled_keep_in(folder, c->code_cache_bytes);
+    if (r)
+        ws_log(WS_WARN, "code_cache: path=%s error=%s", folder,
+               r == -EPERM ? "it must be the daemon's own, with mode 0700" : strerror(-r));
+}
+
 static int serve(const struct ws_config *c, const struct gpus *gpus, const struct options *o,
                  struct ws_diags *d)
 {
@@ -391,6 +405,7 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
     struct ws_follow follow[WS_MAX_GPUS_CONFIGURED] = {0};
     uint32_t n = 0;
     int r = 0;
+    keep_code(c);
     for (; !r && n < gpus->n; n++) {
         devices[n] = gpus->real[n];
         if (c->follows && !devices[n] && c->profiles && *c->profiles) {
