@@ -4,7 +4,7 @@
  * evaluation in C.
  * WS_RANDOM_FIRST and WS_RANDOM_COUNT choose other seeds than the few of every test run. With
  * WS_SOFT_JIT=always each kernel first runs in the interpreter, and the work that is counted must
- * be the same. */
+ * be the same. So with WS_SOFT_JIT=tiers, where every other block is interpreted. */
 #include <setjmp.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include "device/soft/jit/code.h"
 #include "tests/unit/exec/fixture.h"
 #include "tests/unit/exec/random_program.h"
 
@@ -23,7 +25,8 @@ enum { BLOCKS = 5, COUNT = 200 };
 struct launched {
     struct ws_grid *g;
     _Atomic uint64_t *next;
-    uint64_t step;
+    uint64_t step;    /* 0: another one each time */
+    uint64_t *random; /* for that */
     unsigned width;
     struct ws_exec_work *work; /* of the last thread to end */
 };
@@ -52,6 +55,13 @@ static void work_off_in_runs(const struct launched *l, struct ws_exec_work *work
     ws_blockrun_free(b);
 }
 
+/* Up to one warp instruction, or two, or four, … or 4096. */
+static uint64_t random_step(uint64_t *random)
+{
+    uint64_t v = rnd_next(random);
+    return 1 + (v >> 8) % (UINT64_C(1) << v % 13);
+}
+
 /* Takes blocks until there are none, a few at a time, in turn. */
 static void work_off_in_turn(const struct launched *l, struct ws_exec_work *work)
 {
@@ -69,7 +79,8 @@ static void work_off_in_turn(const struct launched *l, struct ws_exec_work *work
             }
             any |= busy[k];
             if (busy[k])
-                busy[k] = ws_blockrun_step(b[k], l->step, work) == WS_STEP_MORE;
+                busy[k] = ws_blockrun_step(b[k], l->step ? l->step : random_step(l->random),
+                                           work) == WS_STEP_MORE;
         }
     } while (any);
     for (unsigned k = 0; k < 4; k++)
@@ -128,7 +139,11 @@ struct way {
     uint64_t step;
 };
 static const struct way ways[] = {
-    {"one by one", 1, 1, 100000}, {"in short turns", 1, 4, 23}, {"on two threads", 2, 2, 400}};
+    {"one by one", 1, 1, 100000},
+    {"in short turns", 1, 4, 23},
+    {"on two threads", 2, 2, 400},
+    {"stopped at random", 1, 4, 0},
+};
 
 struct program {
     uint64_t seed;
@@ -155,8 +170,9 @@ static struct ws_exec_work run_one_way(const struct program *p, struct fix *f, c
                         .sm = 80};
     _Atomic uint64_t next = 0;
     struct ws_exec_work work, other_work;
-    struct launched l = {&g, &next, way->step, way->width, &work};
-    struct launched l2 = {&g, &next, way->step, way->width, &other_work};
+    uint64_t random = p->seed;
+    struct launched l = {&g, &next, way->step, &random, way->width, &work};
+    struct launched l2 = {&g, &next, way->step, NULL, way->width, &other_work};
     pthread_t other;
     snprintf(how, sizeof(how), "%s, %s", isa, way->name);
     fix_kernel(f, "k", &g.kernel);
@@ -174,6 +190,18 @@ static struct ws_exec_work run_one_way(const struct program *p, struct fix *f, c
     return work;
 }
 
+/* Says that the kernel has run for long, and waits until every other block is to run compiled. */
+static void heat(struct fix *f, unsigned threads)
+{
+    uint32_t kernel;
+    fix_kernel(f, "k", &kernel);
+    struct ws_jit_code *j = ws_jit_of(f->code, kernel, (const uint32_t[3]){threads, 1, 1}, NULL);
+    if (j)
+        ws_jit_ran(j, NULL, false, 1, UINT64_C(1) << 40);
+    while (j && atomic_load(&j->tier) <= WS_JIT_QUEUED)
+        usleep(500);
+}
+
 /* @most: so many of the ways. Return: the work of the first one. */
 static struct ws_exec_work run_ways(const struct program *p, const char *isa, size_t most)
 {
@@ -181,6 +209,9 @@ static struct ws_exec_work run_ways(const struct program *p, const char *isa, si
     struct ws_exec_work first = {0};
     fix_init(&f);
     fix_must_load(&f, p->ptx);
+    const char *jit = getenv("WS_SOFT_JIT");
+    if (jit && strcmp(jit, "tiers") == 0)
+        heat(&f, p->threads);
     const uint64_t params[4] = {fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OUT_BYTES),
                                 fix_alloc(&f, BLOCKS * RND_MAX_THREADS * RND_OWN_BYTES),
                                 fix_alloc(&f, RND_IN_BYTES), fix_alloc(&f, RND_CELLS * 4)};
@@ -197,7 +228,8 @@ static void try_seed(uint64_t seed)
     static const unsigned sizes[] = {32, 40, 64, 96, 128, 33};
     static const char *const isas[] = {"sse2", "avx2", "avx512"};
     const char *jit = getenv("WS_SOFT_JIT");
-    bool compiled = jit && strcmp(jit, "always") == 0;
+    char *how = strdup(jit ? jit : "never");
+    bool compiled = how && strcmp(how, "never") != 0;
     struct rnd_program *rnd = rnd_new(seed);
     struct program p = {.seed = seed, .ptx = rnd_ptx(rnd), .threads = sizes[seed % 6]};
     p.want = (struct rnd_memory){.out = calloc(BLOCKS * RND_MAX_THREADS, RND_OUT_BYTES),
@@ -214,7 +246,7 @@ static void try_seed(uint64_t seed)
         if (compiled) {
             setenv("WS_SOFT_JIT", "never", 1);
             interpreted = run_ways(&p, isas[i], 1);
-            setenv("WS_SOFT_JIT", "always", 1);
+            setenv("WS_SOFT_JIT", how, 1);
         }
         struct ws_exec_work work = run_ways(&p, isas[i], WS_ARRAY_SIZE(ways));
         const uint64_t *is = (const uint64_t *)&work, *want = (const uint64_t *)&interpreted;
@@ -225,6 +257,7 @@ static void try_seed(uint64_t seed)
                          (unsigned long long)want[k]);
     }
     unsetenv("WS_SOFT_ISA");
+    free(how);
     free(p.want.out);
     free(p.want.own);
     free(p.want.in);
