@@ -78,6 +78,10 @@ void ws_jit_code_free(struct ws_jit_code *j);
 bool ws_jit_keep(struct ws_jit_code *j);
 
 /* ---- tiers.c ---- */
+/* LLVM calls this when it can't go on, and ends the process if it returns. If it is in the second
+ * step, on the thread that compiles, that thread never goes on: kernels that have no code by now
+ * are interpreted. Otherwise the process ends. */
+void ws_jit_failed(const char *why) __attribute__((noreturn));
 /* The thread that compiles knows @j no more, or frees it when it has finished with it. Return:
  * whether it is the caller's to free. */
 bool ws_jit_tiers_leave(struct ws_jit_code *j);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "device/soft/jit/code.h"
 
 struct ws_llvm ws_llvm;
 static bool opened;
@@ -94,6 +95,7 @@ static void open_once(void)
     void *inside;
     memcpy(&inside, &ws_llvm.ContextCreate, sizeof(inside));
     dl_iterate_phdr(look_for_notes, inside);
+    ws_llvm.InstallFatalErrorHandler(ws_jit_failed);
     ws_llvm.InitializeX86TargetInfo();
     ws_llvm.InitializeX86Target();
     ws_llvm.InitializeX86TargetMC();

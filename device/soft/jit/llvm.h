@@ -130,6 +130,7 @@ enum {
     X(llvm_attribute, CreateStringAttribute,                                                       \
       (llvm_context c, const char *k, unsigned kn, const char *v, unsigned vn))                    \
     X(void, AddAttributeAtIndex, (llvm_value f, unsigned at, llvm_attribute a))                    \
+    X(void, InstallFatalErrorHandler, (void (*failed)(const char *why)))                           \
     X(void, InitializeX86TargetInfo, (void))                                                       \
     X(void, InitializeX86Target, (void))                                                           \
     X(void, InitializeX86TargetMC, (void))                                                         \

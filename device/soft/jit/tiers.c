@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "device/payer.h"
 #include "device/soft/jit/code.h"
 
@@ -30,6 +31,8 @@ static struct ws_jit_code *current;                     /* in the second step of
 static uint64_t n_turns;
 static struct ws_payer nobody = {.n_refs = 1};
 static bool runs;
+static bool failed;              /* LLVM gave up: nothing is compiled any more */
+static __thread bool is_in_llvm; /* this thread is in the second step, and holds no lock */
 
 static void unqueue(struct ws_jit_code **at)
 {
@@ -57,6 +60,30 @@ static void pay(struct ws_jit_code *j)
     j->payer = ws_payer_unref(j->payer);
 }
 
+/* The kernel, which is in the queue, stays in the interpreter. */
+static void refuse(struct ws_jit_code **at)
+{
+    struct ws_jit_code *j = *at;
+    unqueue(at);
+    j->payer = ws_payer_unref(j->payer);
+    atomic_store(&j->tier, WS_JIT_INTERPRETED);
+}
+
+void ws_jit_failed(const char *why)
+{
+    ws_log(WS_ERROR, "jit: LLVM failed: %s", why);
+    if (!is_in_llvm)
+        abort();
+    pthread_mutex_lock(&lock);
+    failed = true;
+    while (queue)
+        refuse(&queue);
+    pthread_mutex_unlock(&lock);
+    ws_log(WS_ERROR, "jit: from now on kernels are interpreted that are not compiled yet");
+    for (;;)
+        pause();
+}
+
 /* Takes the next one through the first step, which needs its module and so the lock. */
 static struct ws_jit_code *take(void)
 {
@@ -81,7 +108,9 @@ static void *compiler_main(void *arg)
     while ((current = take())) {
         struct ws_jit_code *j = current;
         pthread_mutex_unlock(&lock);
+        is_in_llvm = true;
         int r = ws_jit_compile_finish(j);
+        is_in_llvm = false;
         pthread_mutex_lock(&lock);
         pay(j);
         if (j->orphaned)
@@ -136,8 +165,10 @@ static bool start_thread(void)
 static void enqueue(struct ws_jit_code *j, struct ws_payer *payer)
 {
     pthread_mutex_lock(&lock);
-    if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
-        (runs || start_thread())) {
+    if (failed) {
+        atomic_store(&j->tier, WS_JIT_INTERPRETED);
+    } else if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
+               (runs || start_thread())) {
         runs = true;
         atomic_store(&j->tier, WS_JIT_QUEUED);
         payer->n_queued++;

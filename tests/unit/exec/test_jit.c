@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -826,6 +827,67 @@ static void test_unloaded_while_it_is_compiled(void **state)
     unsetenv("WS_SOFT_JIT");
 }
 
+/* LLVM gives up, which by itself would end the process: the kernel stays in the interpreter, and so
+ * do those that come later. In a process of its own, in which nothing else is compiled. */
+static __typeof__(ws_llvm.TargetMachineEmitToMemoryBuffer) emit_really;
+
+/* Code for 64 bits on a processor that has 32: that ends LLVM. */
+static llvm_bool give_up(llvm_machine t, llvm_module m, int kind, char **text, llvm_buffer *ret)
+{
+    static const char triple[] = "x86_64-pc-linux-gnu";
+    llvm_context cx = ws_llvm.ContextCreate();
+    llvm_module module = ws_llvm.ModuleCreateWithNameInContext("none", cx);
+    llvm_type type = ws_llvm.FunctionType(ws_llvm.VoidTypeInContext(cx), NULL, 0, 0);
+    llvm_value f = ws_llvm.AddFunction(module, "f", type);
+    llvm_builder b = ws_llvm.CreateBuilderInContext(cx);
+    llvm_target target;
+    ws_llvm.PositionBuilderAtEnd(b, ws_llvm.AppendBasicBlockInContext(cx, f, ""));
+    ws_llvm.BuildUnreachable(b);
+    if (ws_llvm.GetTargetFromTriple(triple, &target, text))
+        _exit(1);
+    t = ws_llvm.CreateTargetMachine(target, triple, "i386", "", LLVM_OPTIMIZE_DEFAULT,
+                                    LLVM_RELOC_STATIC, LLVM_CODE_MODEL_JIT);
+    (void)emit_really(t, module, kind, text, ret);
+    _exit(2); /* it did not give up */
+}
+
+static int go_on_without_llvm(void)
+{
+    struct fix f;
+    uint32_t *words;
+    struct ws_jit_code *j;
+    if (!ws_llvm_open())
+        return 1;
+    emit_really = ws_llvm.TargetMachineEmitToMemoryBuffer;
+    ws_llvm.TargetMachineEmitToMemoryBuffer = give_up;
+    tiers_begin(&f, &words, &j);
+    while (atomic_load(&j->tier) == WS_JIT_COLD)
+        tiers_launch(&f, words);
+    for (uint32_t n = 32; n >= 16;
+         n /= 2) { /* one that may wait already, and one that comes later */
+        struct ws_jit_code *other = ws_jit_of(f.code, 0, (const uint32_t[3]){n, 1, 1}, NULL);
+        while (atomic_load(&other->tier) != WS_JIT_INTERPRETED) {
+            ws_jit_ran(other, NULL, false, 1, UINT64_C(1) << 40);
+            tiers_launch(&f, words);
+        }
+    }
+    fix_deinit(&f);
+    return 0;
+}
+
+static void test_llvm_gives_up(void **state)
+{
+    char *args[] = {"test_jit", "--llvm-gives-up", NULL};
+    pid_t pid;
+    int status;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, args, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* Kernels of two users, which say of themselves that they have run for long. */
 struct hot {
     struct fix f;
@@ -1032,6 +1094,8 @@ static void test_shapes_of_a_module_are_bounded(void **state)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--llvm-gives-up") == 0)
+        return go_on_without_llvm();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_process_ends_while_it_compiles), /* before the first kernel */
         cmocka_unit_test(test_consecutive_addresses),
@@ -1058,6 +1122,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_compiles_where_memory_must_not_become_executable),
         cmocka_unit_test(test_interprets_where_no_memory_can_be_executable),
         cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_llvm_gives_up),
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
         cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_a_user_s_queue_is_bounded),
