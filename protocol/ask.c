@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/timeout.h"
 
 enum { MAJOR = 3, COMMAND_MAX = 1024, LAST_MS = 100, CONNECT_S = 2 };
 enum { FRAME_MORE = 1, FRAME_LONG = 2, FRAME_COMMAND = 4 };

@@ -28,7 +28,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/timeout.h"
 #include "protocol/handoff.h"
 
 enum { POLL_WAKE, POLL_SIGNAL, POLL_SIDE, POLL_METRICS, POLL_DOOR, POLL_PROBE, POLL_STEPS, N_POLL };

@@ -29,7 +29,6 @@
 #include "backend/wire/accept.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/timeout.h"
 #include "base/watch.h"
 #include "device/worker/worker.h"
 

@@ -40,7 +40,6 @@
 #include "backend/wire/out.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/timeout.h"
 
 enum { CONGESTED_POLL_MS = 2 };
 

@@ -20,7 +20,6 @@
 #include "backend/scheduling/dispatch_private.h"
 #include "backend/scheduling/fused.h"
 #include "base/clock.h"
-#include "base/timeout.h"
 
 enum { HALVES_MAX = 5, LOOKS_PER_LIMIT = 8 };
 /* A client whose last job began no longer ago is at work. */

@@ -15,7 +15,6 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "base/timeout.h"
 
 enum { LOOKS_PER_LIMIT = 8 };
 

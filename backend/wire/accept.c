@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/packet.h"
-#include "base/timeout.h"
 
 enum { PER_TURN = 16 };
 #define NO_DESCRIPTOR_NS (100 * WS_NS_PER_MS)

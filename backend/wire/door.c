@@ -30,7 +30,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/timeout.h"
 #include "base/macros.h"
 
 enum { EVENTS = 128, LINGER_MS = 500, NO_ROOM_RETRY_MS = 5 };

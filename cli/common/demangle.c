@@ -23,7 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/table.h"
-#include "base/timeout.h"
+#include "base/clock.h"
 #include "cli/common/text.h"
 
 enum { TEXT_BYTES = 512, KEPT_MAX = 4096, NAME_MAX_BYTES = 4096, MOST_MS = 300, BAD_MAX = 8 };

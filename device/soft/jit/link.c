@@ -21,7 +21,7 @@
 enum { MAX_BYTES = 64 << 20, MAX_ALIGN = 4096 };
 #define NOT_PLACED UINT64_MAX
 
-struct link {
+struct linking {
     struct ws_elf elf;
     struct ws_elf_symbols symbols;
     const struct ws_jit_names *names;
@@ -32,8 +32,8 @@ struct link {
     size_t room;
 };
 
-static int refuse(struct link *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(struct link *l, const char *format, ...)
+static int refuse(struct linking *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(struct linking *l, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -109,13 +109,13 @@ static uint64_t address_of(const struct ws_jit_names *n, const char *name)
 
 /* ---- sections ---- */
 /* Frames for unwinding are left out: nothing of ours is unwound. */
-static bool is_wanted(const struct link *l, const Elf64_Shdr *s)
+static bool is_wanted(const struct linking *l, const Elf64_Shdr *s)
 {
     const char *name = ws_elf_section_name(&l->elf, s);
     return s->sh_flags & SHF_ALLOC && s->sh_size && name && strcmp(name, ".eh_frame") != 0;
 }
 
-static int place(struct link *l, uint32_t k)
+static int place(struct linking *l, uint32_t k)
 {
     const Elf64_Shdr *s = &l->elf.sections[k];
     bool is_code = s->sh_flags & SHF_EXECINSTR;
@@ -129,7 +129,7 @@ static int place(struct link *l, uint32_t k)
     return *end <= MAX_BYTES ? 0 : refuse(l, "too large");
 }
 
-static int place_all(struct link *l)
+static int place_all(struct linking *l)
 {
     int r = 0;
     l->at = ws_alloc_array(l->elf.n_sections, sizeof(*l->at));
@@ -145,7 +145,7 @@ static int place_all(struct link *l)
     return r;
 }
 
-static int copy_all(struct link *l)
+static int copy_all(struct linking *l)
 {
     l->pages = ws_jit_pages_new(l->code_bytes, l->data_bytes);
     if (!l->pages)
@@ -162,13 +162,13 @@ static int copy_all(struct link *l)
 }
 
 /* ---- references ---- */
-static bool is_placed(const struct link *l, uint32_t section)
+static bool is_placed(const struct linking *l, uint32_t section)
 {
     return section < l->elf.n_sections && l->at[section] != NOT_PLACED;
 }
 
 /* Return: 0: it has none. */
-static uint64_t value_of(const struct link *l, uint64_t symbol)
+static uint64_t value_of(const struct linking *l, uint64_t symbol)
 {
     if (!symbol || symbol >= l->symbols.n)
         return 0;
@@ -182,7 +182,7 @@ static uint64_t value_of(const struct link *l, uint64_t symbol)
     return (uint64_t)(uintptr_t)l->pages->code + l->at[s->st_shndx] + s->st_value;
 }
 
-static int refer(struct link *l, uint32_t section, const Elf64_Rela *r)
+static int refer(struct linking *l, uint32_t section, const Elf64_Rela *r)
 {
     uint64_t size = l->elf.sections[section].sh_size, type = ELF64_R_TYPE(r->r_info);
     uint64_t width = type == R_X86_64_64 ? 8 : 4;
@@ -207,7 +207,7 @@ static int refer(struct link *l, uint32_t section, const Elf64_Rela *r)
     return 0;
 }
 
-static int refer_all(struct link *l)
+static int refer_all(struct linking *l)
 {
     int r = 0;
     for (uint32_t k = 0; k < l->elf.n_sections && !r; k++) {
@@ -225,7 +225,7 @@ static int refer_all(struct link *l)
     return r;
 }
 
-static int find_run(struct link *l, uint8_t **ret)
+static int find_run(struct linking *l, uint8_t **ret)
 {
     for (uint64_t k = 0; k < l->symbols.n; k++) {
         const Elf64_Sym *s = &l->symbols.v[k];
@@ -240,7 +240,7 @@ static int find_run(struct link *l, uint8_t **ret)
     return refuse(l, "it has no function");
 }
 
-static int link_all(struct link *l, const void *object, size_t bytes, uint8_t **ret_run)
+static int link_all(struct linking *l, const void *object, size_t bytes, uint8_t **ret_run)
 {
     if ((uintptr_t)object % 8 || ws_elf_init(&l->elf, object, bytes) ||
         ((const Elf64_Ehdr *)object)->e_type != ET_REL ||
@@ -261,7 +261,7 @@ static int link_all(struct link *l, const void *object, size_t bytes, uint8_t **
 int ws_jit_link(struct ws_jit_pages **ret, uint8_t **ret_run, const void *object, size_t bytes,
                 const struct ws_jit_names *names, char *why, size_t room)
 {
-    struct link l = {.names = names, .why = why, .room = room};
+    struct linking l = {.names = names, .why = why, .room = room};
     int r = link_all(&l, object, bytes, ret_run);
     free(l.at);
     if (r) {

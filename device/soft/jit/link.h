@@ -30,8 +30,8 @@ struct ws_jit_names {
 const char *ws_jit_name_of(const struct ws_isa *isa, void (*f)(void));
 
 enum { _WS_JIT_LINK_OK, WS_JIT_LINK_E_OBJECT };
-/* @object: of @bytes, may be damaged. @ret_run: its function "run". @why: [@room], of an object that
- * cannot be used. Return: 0; WS_JIT_LINK_E_OBJECT; -ENOMEM. */
+/* @object: of @bytes, may be damaged. @ret_run: its function "run". @why: [@room], of an object
+ * that cannot be used. Return: 0; WS_JIT_LINK_E_OBJECT; -ENOMEM. */
 WS_MUST_CHECK int ws_jit_link(struct ws_jit_pages **ret, uint8_t **ret_run, const void *object,
                               size_t bytes, const struct ws_jit_names *names, char *why,
                               size_t room);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/jit/store.c - the folder in which object files are kept.
  *
- * A file's name is its key in hexadecimal digits. It begins with struct head, and the object
+ * A file's name is its key in hexadecimal digits. It begins with struct file_head, and the object
  * follows. Files are written under another name and then renamed, so that nobody reads half of one.
  * When a file is used it gets the time of now: so its time says which one goes first.
  *
@@ -32,7 +32,7 @@ enum {
     LEFT_BEHIND = 60, /* seconds after which a half-written file is nobody's */
 };
 
-struct head {
+struct file_head {
     char magic[8];
     uint8_t key[WS_JIT_KEY_BYTES];
     uint64_t bytes;                       /* of the object */
@@ -51,11 +51,11 @@ static void name_of(const uint8_t *key, char name[NAME_DIGITS + 1])
         snprintf(name + 2 * (size_t)k, 3, "%02x", key[k]);
 }
 
-static void digest_of(const struct head *h, const void *object, uint8_t *ret)
+static void digest_of(const struct file_head *h, const void *object, uint8_t *ret)
 {
     SHA2_CTX sha;
     SHA256Init(&sha);
-    SHA256Update(&sha, (const uint8_t *)h, offsetof(struct head, digest));
+    SHA256Update(&sha, (const uint8_t *)h, offsetof(struct file_head, digest));
     SHA256Update(&sha, object, h->bytes);
     SHA256Final(ret, &sha);
 }
@@ -66,7 +66,7 @@ static bool is_ours_alone(const struct stat *st)
 }
 
 /* ---- room ---- */
-struct entry {
+struct kept_file {
     char name[NAME_DIGITS + 1];
     struct timespec used;
     uint64_t bytes;
@@ -74,8 +74,8 @@ struct entry {
 
 static int by_time(const void *a, const void *b)
 {
-    const struct timespec *x = &((const struct entry *)a)->used;
-    const struct timespec *y = &((const struct entry *)b)->used;
+    const struct timespec *x = &((const struct kept_file *)a)->used;
+    const struct timespec *y = &((const struct kept_file *)b)->used;
     if (x->tv_sec != y->tv_sec)
         return x->tv_sec < y->tv_sec ? -1 : 1;
     return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
@@ -92,7 +92,7 @@ static bool is_name(const char *s)
 }
 
 /* Return: whether the file is one of ours, which counts. */
-static bool look_at(const char *name, struct entry *ret)
+static bool look_at(const char *name, struct kept_file *ret)
 {
     struct stat st;
     bool half = strncmp(name, "new-", 4) == 0;
@@ -110,7 +110,7 @@ static bool look_at(const char *name, struct entry *ret)
 }
 
 /* Return: how many there are in *ret, which is the caller's; all that there is memory for. */
-static size_t list(struct entry **ret, uint64_t *ret_bytes)
+static size_t list(struct kept_file **ret, uint64_t *ret_bytes)
 {
     int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -134,7 +134,7 @@ static size_t list(struct entry **ret, uint64_t *ret_bytes)
  * seldom needed. */
 static void make_room(void)
 {
-    struct entry *all;
+    struct kept_file *all;
     uint64_t bytes, less = room - room / 8;
     size_t n = list(&all, &bytes);
     if (bytes > room)
@@ -199,7 +199,7 @@ static bool read_all(int fd, uint8_t *to, size_t bytes)
 static void *read_object(int fd, const uint8_t *key, size_t *ret_bytes)
 {
     struct stat st;
-    struct head h;
+    struct file_head h;
     uint8_t digest[SHA256_DIGEST_LENGTH];
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours_alone(&st) ||
         !read_all(fd, (uint8_t *)&h, sizeof(h)) || memcmp(h.magic, magic, sizeof(magic)) != 0 ||
@@ -278,7 +278,7 @@ static bool write_all(int fd, const void *from, size_t bytes)
 
 static void put(const uint8_t *key, const void *object, size_t bytes)
 {
-    struct head h = {.bytes = bytes};
+    struct file_head h = {.bytes = bytes};
     char name[NAME_DIGITS + 1], half[32];
     memcpy(h.magic, magic, sizeof(magic));
     memcpy(h.key, key, sizeof(h.key));
