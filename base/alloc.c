@@ -33,15 +33,10 @@ void *ws_alloc_array(size_t n, size_t size)
     return calloc(n ? n : 1, size ? size : 1);
 }
 
-int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
+/* What is new is as realloc() has it. */
+static int grow(void **p, size_t *n_cap, size_t cap, size_t size)
 {
-    size_t cap = *n_cap ? *n_cap : 8;
     size_t bytes;
-    if (want <= *n_cap)
-        return 0;
-    while (cap < want)
-        if (__builtin_mul_overflow(cap, (size_t)2, &cap))
-            return -ENOMEM;
     if (must_fail() || __builtin_mul_overflow(cap, size, &bytes) ||
         !ws_budget_charge(bytes - *n_cap * size))
         return -ENOMEM;
@@ -50,10 +45,34 @@ int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
         ws_budget_give_back(bytes - *n_cap * size);
         return -ENOMEM;
     }
-    memset((char *)q + *n_cap * size, 0, bytes - *n_cap * size);
     *p = q;
     *n_cap = cap;
     return 0;
+}
+
+int ws_grow(void **p, size_t *n_cap, size_t want, size_t size)
+{
+    size_t had = *n_cap, cap = had ? had : 8;
+    if (want <= had)
+        return 0;
+    while (cap < want)
+        if (__builtin_mul_overflow(cap, (size_t)2, &cap))
+            return -ENOMEM;
+    if (grow(p, n_cap, cap, size))
+        return -ENOMEM;
+    memset((char *)*p + had * size, 0, (cap - had) * size);
+    return 0;
+}
+
+int ws_grow_bytes(uint8_t **p, size_t *n_cap, size_t want)
+{
+    enum { DOUBLED_MAX = 1 << 20 };
+    void *v = *p;
+    if (want <= *n_cap)
+        return 0;
+    int r = grow(&v, n_cap, WS_MAX(want, WS_MIN(*n_cap * 2, (size_t)DOUBLED_MAX)), 1);
+    *p = v;
+    return r;
 }
 
 char *ws_strdup(const char *s)

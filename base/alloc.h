@@ -6,6 +6,7 @@
 #ifndef WS_BASE_ALLOC_H
 #define WS_BASE_ALLOC_H
 
+#include <stdint.h>
 #include <stdlib.h>
 #include "base/macros.h"
 
@@ -14,6 +15,8 @@ WS_MUST_CHECK void *ws_alloc_array(size_t n, size_t size);
 /* Grows *p (n elements of size) to hold at least want elements, doubling; new elements are zeroed.
  * @n_cap: in/out capacity in elements. Return: 0 or -ENOMEM with nothing changed. */
 WS_MUST_CHECK int ws_grow(void **p, size_t *n_cap, size_t want, size_t size);
+/* The same for bytes: new ones are not zeroed, and there are not many more than are wanted. */
+WS_MUST_CHECK int ws_grow_bytes(uint8_t **p, size_t *n_cap, size_t want);
 WS_MUST_CHECK char *ws_strdup(const char *s);
 
 /* The n-th allocation from now (1 = next) fails, once; 0 turns it off. For tests. */

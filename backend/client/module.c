@@ -4,6 +4,7 @@
  * no client can put bytes under another image's name. */
 #include "backend/client/module.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
@@ -62,44 +63,6 @@ bool ws_modules_free_one(struct ws_client *c)
     return true;
 }
 
-/* Lays the variables out in one allocation, unless the instance will bring them with it. */
-static Ws__Error place_variables(struct ws_module *m)
-{
-    const struct ws_dmodule_info *info = m->code->info;
-    uint64_t total = 0;
-    m->var_va = ws_alloc_array(info->n_vars + 1, sizeof(*m->var_va));
-    if (!m->var_va)
-        return WS__ERROR__OUT_OF_MEMORY;
-    if (info->own_vars)
-        return WS__ERROR__OK;
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        uint64_t at = 0;
-        for (uint32_t i = 0; i < info->n_vars; i++) {
-            const struct ws_ptx_var *v = &info->vars[i];
-            if (!ws_variable_has_address(v))
-                continue;
-            uint64_t align = v->align > 256 && v->align <= WS_DEVICE_PAGE_BYTES ? v->align : 256;
-            if (align & (align - 1))
-                return WS__ERROR__INVALID_PTX;
-            at = WS_ALIGN_UP(at, align);
-            if (pass)
-                m->var_va[i] = m->variables->va + at;
-            if (v->size_bytes > UINT64_MAX / 4 || __builtin_add_overflow(at, v->size_bytes, &at) ||
-                at > UINT64_MAX / 4)
-                return WS__ERROR__OUT_OF_MEMORY;
-        }
-        total = at;
-        if (!total)
-            break;
-        if (!pass) {
-            Ws__Error e = ws_memory_alloc(m->context, total, WS_MEMORY_INTERNAL, &m->variables);
-            if (e)
-                return e;
-        }
-    }
-    return WS__ERROR__OK;
-}
-
 static Ws__Error error_of_ptx(int r)
 {
     switch (r) {
@@ -126,18 +89,8 @@ static void refuse(struct ws_client *c, uint64_t seq, Ws__Error e, const char *t
     ws_client_retire(c, 1);
 }
 
-/* Where mapped host memory of the client is, or NULL. */
-static uint8_t *mapped_host(struct ws_client *c, uint64_t va, uint64_t bytes)
-{
-    struct ws_mapping at;
-    if (va % 16 || !ws_space_find(c->memory.space, va, bytes, &at) || at.device ||
-        at.flags & WS_MAP_READONLY)
-        return NULL;
-    return at.host + (va - at.va);
-}
-
 /* The instance that writes what belongs to the new places has been made. */
-static void placed(const struct ws_instance_made *made)
+static void placed(struct ws_instance_made *made)
 {
     struct ws_module *m = made->module;
     struct ws_client *c = m->context->client;
@@ -148,9 +101,11 @@ static void placed(const struct ws_instance_made *made)
         ws_device_instance_free(d, made->instance);
         e = WS__ERROR__INVALID_HANDLE;
     } else if (!e) {
+        uint64_t *old = m->var_va;
         ws_device_instance_free(d, m->instance);
         m->instance = made->instance;
-        memcpy(m->var_va, made->var_va, m->code->info->n_vars * sizeof(*m->var_va));
+        m->var_va = made->var_va;
+        made->var_va = old;
     }
     if (!c->dropped) {
         ws_client_reply_error(c, made->seq, e, "");
@@ -159,42 +114,25 @@ static void placed(const struct ws_instance_made *made)
     ws_module_unref(m);
 }
 
-/* Return: where the variables of @m are to be, in the server's arena, or NULL: *ret_error. */
-static uint64_t *new_places(const struct ws_module *m, const Ws__ModulePlace *q,
-                            Ws__Error *ret_error)
-{
-    struct ws_client *c = m->context->client;
-    const struct ws_dmodule_info *info = m->code->info;
-    uint64_t *var_va = ws_arena_array(&c->server->arena, info->n_vars + 1, sizeof(*var_va));
-    size_t n = 0;
-    *ret_error = var_va ? WS__ERROR__INVALID_VALUE : WS__ERROR__OUT_OF_MEMORY;
-    for (uint32_t i = 0; var_va && i < info->n_vars; i++) {
-        const struct ws_ptx_var *v = &info->vars[i];
-        var_va[i] = m->var_va[i];
-        if (!v->managed || !var_va[i])
-            continue;
-        if (n >= q->n_addresses || !mapped_host(c, q->addresses[n], v->size_bytes))
-            return NULL;
-        var_va[i] = q->addresses[n++];
-    }
-    return n == q->n_addresses ? var_va : NULL;
-}
-
 void ws_module_place(struct ws_client *c, const Ws__ModulePlace *q, uint64_t seq)
 {
     struct ws_module *m = ws_module_find(c, q->module);
-    Ws__Error e = WS__ERROR__INVALID_HANDLE;
-    const uint64_t *var_va = NULL;
+    Ws__Error e = WS__ERROR__OK;
     if (m && m->code->info->own_vars)
         e = WS__ERROR__INVALID_VALUE;
-    else if (m && !m->launched && !m->placing)
-        var_va = new_places(m, q, &e);
-    if (!var_va) {
+    else if (!m || m->launched || m->placing)
+        e = WS__ERROR__INVALID_HANDLE;
+    if (e) {
         refuse(c, seq, e, "");
         return;
     }
     m->placing = true;
-    ws_instance_make(ws_module_ref(m), var_va, q->keep, seq, placed);
+    ws_instance_make(&(struct ws_instance_want){.module = ws_module_ref(m),
+                                                .seq = seq,
+                                                .addresses = q->addresses,
+                                                .n_addresses = q->n_addresses,
+                                                .keep = q->keep,
+                                                .done = placed});
 }
 
 /* A field of repeated messages, of which @bytes has all, the first one's tag included. Protobuf-c
@@ -210,26 +148,28 @@ static void add_packed(Ws__ModuleInfo *out, uint32_t field, uint8_t *bytes, size
                                        .len = n - WS_KERNELS_TAG_BYTES};
 }
 
-/* Replies with what the module holds; false: no memory. */
-static bool reply_module(struct ws_client *c, uint64_t seq, const struct ws_module *m)
+/* Packs the answer to a ModuleLoad: what the module holds. */
+static Ws__Error tell(struct ws_instance_made *made)
 {
+    const struct ws_code_entry *code = made->module->code;
     ProtobufCMessageUnknownField packed[2];
     Ws__ModuleInfo out = WS__MODULE_INFO__INIT;
-    uint8_t *variables = ws_arena_alloc(&c->server->arena, m->code->variables.n_bytes);
-    if (!variables)
-        return false;
-    out.base.unknown_fields = packed;
-    add_packed(&out, WS_KERNELS_FIELD, m->code->packed.bytes, m->code->packed.n);
-    add_packed(&out, WS_VARIABLES_FIELD, variables,
-               ws_variables_tell(m->code, m->var_va, variables));
-    out.prints = m->code->prints;
     Ws__Reply r = WS__REPLY__INIT;
-    r.seq = seq;
+    uint8_t *variables = malloc(WS_MAX(code->variables.n_bytes, (size_t)1));
+    if (!variables)
+        return WS__ERROR__OUT_OF_MEMORY;
+    out.base.unknown_fields = packed;
+    add_packed(&out, WS_KERNELS_FIELD, code->packed.bytes, code->packed.n);
+    add_packed(&out, WS_VARIABLES_FIELD, variables,
+               ws_variables_tell(code, made->var_va, variables));
+    out.prints = code->prints;
+    r.seq = made->seq;
     r.module = &out;
-    if (m->code->warnings)
-        r.text = m->code->warnings;
-    ws_client_reply(c, &r);
-    return true;
+    if (code->warnings)
+        r.text = code->warnings;
+    made->told = ws_reply_pack(&r, &made->told_bytes);
+    free(variables);
+    return made->told ? WS__ERROR__OK : WS__ERROR__OUT_OF_MEMORY;
 }
 
 /* ---- loads: ModuleLoads whose code is being made ----
@@ -280,7 +220,7 @@ void ws_module_loads_forget(struct ws_client *c, struct ws_context *x)
 }
 
 /* Answers and retires the ModuleLoad. */
-static void made(const struct ws_instance_made *made)
+static void made(struct ws_instance_made *made)
 {
     struct ws_module *m = made->module;
     struct ws_context *x = m->context;
@@ -288,8 +228,8 @@ static void made(const struct ws_instance_made *made)
     bool was_reset = m->n_resets != x->n_resets;
     ws_list_remove(&m->taken);
     m->instance = made->instance;
-    if (m->instance && m->code->info->own_vars)
-        ws_device_instance_vars(x->gpu->device, m->instance, m->var_va);
+    m->var_va = made->var_va;
+    made->var_va = NULL;
     if (c->dropped || made->error || was_reset) {
         if (!c->dropped && made->error)
             refuse(c, made->seq, made->error, "");
@@ -299,8 +239,7 @@ static void made(const struct ws_instance_made *made)
         return;
     }
     HASH_ADD(hh, c->modules.by_id, id, sizeof(m->id), m);
-    if (!reply_module(c, made->seq, m))
-        ws_client_drop_no_memory(c);
+    ws_client_reply_packed(c, &made->told, made->told_bytes);
     ws_client_retire(c, 1);
 }
 
@@ -335,7 +274,9 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
     ws_list_init(&m->taken);
     ws_list_append(&x->modules, &m->node);
     Ws__Error e = m->code->n_kernels >= 1u << WS_FUNCTION_INDEX_BITS ? WS__ERROR__UNSUPPORTED_PTX
-                                                                     : place_variables(m);
+                                                                     : code->places.error;
+    if (!e && code->places.bytes)
+        e = ws_memory_alloc(x, code->places.bytes, WS_MEMORY_INTERNAL, &m->variables);
     if (e) {
         refuse(c, seq, e, "");
         ws_module_unref(m);
@@ -343,7 +284,8 @@ static void module_add(struct ws_context *x, uint64_t seq, uint64_t id, struct w
     }
     m->n_resets = x->n_resets;
     ws_list_append(&c->modules.making, &m->taken);
-    ws_instance_make(m, m->var_va, false, seq, made);
+    ws_instance_make(
+        &(struct ws_instance_want){.module = m, .seq = seq, .tell = tell, .done = made});
 }
 
 static void loaded(struct ws_module_load *load, struct ws_image *image, struct ws_code_entry *code,

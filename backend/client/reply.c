@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/client/reply.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "backend/backend.h"
 #include "backend/client/user.h"
 #include "base/alloc.h"
 
-enum { TAG_REPLIES = 2 << 3 | 2, FULL_BYTES = 256 << 10 };
+enum { TAG_REPLIES = 2 << 3 | 2, HEAD_BYTES = 11, FULL_BYTES = 256 << 10 };
 
 static size_t put_varint(uint8_t *p, uint64_t v)
 {
@@ -41,20 +44,40 @@ void ws_client_out_free(struct ws_client *c)
     c->out.cap = c->out.charged_bytes = 0;
 }
 
-void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m)
+/* Tag and length, then the message. Return: how many bytes. */
+static size_t put_message(uint8_t *to, uint8_t tag, const ProtobufCMessage *m, size_t n)
 {
-    size_t n = protobuf_c_message_get_packed_size(m), cap = c->out.cap;
-    if (ws_grow((void **)&c->out.bytes, &c->out.cap, c->out.n + n + 11, 1)) {
+    uint8_t *begin = to;
+    *to++ = tag;
+    to += put_varint(to, n);
+    to += protobuf_c_message_pack(m, to);
+    return (size_t)(to - begin);
+}
+
+/* Return: false: there is no room for @n bytes more, and the client is dropped. */
+static bool make_room(struct ws_client *c, size_t n)
+{
+    size_t cap = c->out.cap;
+    if (ws_grow_bytes(&c->out.bytes, &c->out.cap, c->out.n + n)) {
         ws_client_drop_no_memory(c);
-        return;
+        return false;
     }
-    if (WS_UNLIKELY(c->out.cap != cap) && !charge_room(c))
-        return;
-    c->out.bytes[c->out.n++] = tag;
-    c->out.n += put_varint(c->out.bytes + c->out.n, n);
-    c->out.n += protobuf_c_message_pack(m, c->out.bytes + c->out.n);
+    return WS_LIKELY(c->out.cap == cap) || charge_room(c);
+}
+
+/* There are @n bytes more. */
+static void appended(struct ws_client *c, size_t n)
+{
+    c->out.n += n;
     if (WS_UNLIKELY(c->out.n > FULL_BYTES) && ws_list_empty(&c->out.full) && !c->out.stuck_since_ns)
         ws_list_append(&c->server->out.full, &c->out.full);
+}
+
+void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m)
+{
+    size_t n = protobuf_c_message_get_packed_size(m);
+    if (make_room(c, HEAD_BYTES + n))
+        appended(c, put_message(c->out.bytes + c->out.n, tag, m, n));
 }
 
 /* Whoever gets an answer has waited for it, which may end its job: the dispatcher looks at it
@@ -72,6 +95,37 @@ void ws_client_reply(struct ws_client *c, const Ws__Reply *r)
     if (WS_UNLIKELY(c->jobs.n_open))
         waits(c);
     ws_client_out_append(c, TAG_REPLIES, &r->base);
+    ws_client_touch(c);
+}
+
+uint8_t *ws_reply_pack(const Ws__Reply *r, size_t *ret_n)
+{
+    size_t n = ws__reply__get_packed_size(r);
+    uint8_t *p = malloc(HEAD_BYTES + n);
+    if (p)
+        *ret_n = put_message(p, TAG_REPLIES, &r->base, n);
+    return p;
+}
+
+void ws_client_reply_packed(struct ws_client *c, uint8_t **io_bytes, size_t n)
+{
+    if (c->dropped)
+        return;
+    if (WS_UNLIKELY(c->jobs.n_open))
+        waits(c);
+    if (!c->out.n) { /* it need not be copied */
+        ws_client_out_free(c);
+        c->out.bytes = *io_bytes;
+        c->out.cap = n;
+        *io_bytes = NULL;
+        if (!charge_room(c))
+            return;
+    } else {
+        if (!make_room(c, n))
+            return;
+        memcpy(c->out.bytes + c->out.n, *io_bytes, n);
+    }
+    appended(c, n);
     ws_client_touch(c);
 }
 

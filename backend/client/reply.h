@@ -27,6 +27,10 @@ struct ws_server_out {
 };
 
 void ws_client_reply(struct ws_client *c, const Ws__Reply *r);
+/* A reply that another thread may pack; malloc'ed. NULL: no memory. Any thread. */
+uint8_t *ws_reply_pack(const Ws__Reply *r, size_t *ret_n);
+/* @*io_bytes: what ws_reply_pack() has returned; NULL afterwards if it was taken. */
+void ws_client_reply_packed(struct ws_client *c, uint8_t **io_bytes, size_t n);
 /* @text is sent only with an error. */
 void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const char *text);
 /* Adds the id of something that the client waits for to the next notice: a host function that a

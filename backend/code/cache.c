@@ -216,6 +216,7 @@ static void entry_free(struct ws_code_entry *e)
     free(e->packed.bytes);
     free(e->variables.bytes);
     free(e->variables.at);
+    free(e->places.at);
     free(e);
 }
 
@@ -275,13 +276,14 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
         return r;
     }
     e->info = ws_dmodule_info(e->dmodule);
-    if ((r = ws_kernels_pack(e))) {
+    if ((r = ws_kernels_pack(e, diags))) {
         entry_free(e);
         return r;
     }
     uint64_t now_held = ws_budget_held();
     e->bytes = (now_held > held ? now_held - held : 0) + e->packed.n + e->variables.n_bytes +
-               e->variables.n * sizeof(*e->variables.at) + e->info->later_bytes;
+               e->variables.n * sizeof(*e->variables.at) + e->info->n_vars * sizeof(*e->places.at) +
+               e->info->later_bytes;
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;

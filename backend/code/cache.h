@@ -21,6 +21,7 @@
 
 struct ws_image_use; /* by one user */
 
+#define WS_NO_PLACE UINT64_MAX
 struct ws_code_entry {
     uint8_t sha256[WS_SHA256_BYTES]; /* of the text */
     struct ws_device *device;        /* any of the kind: unloads it */
@@ -47,6 +48,13 @@ struct ws_code_entry {
         } * at; /* of each that has an address */
         uint32_t n;
     } variables;
+    struct ws_variable_places { /* in the one piece of memory that has a client's variables */
+        uint64_t *at;           /* [info->n_vars]; WS_NO_PLACE: it is not there. malloc'ed */
+        uint64_t bytes;
+        Ws__Error error; /* why there can be no such memory */
+        /* About what a new instance writes, and one whose managed variables keep what they have. */
+        uint64_t written_bytes, written_keeping_bytes;
+    } places;
     bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
     uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A module may have 100,000 kernels or variables, and a client may load it again and again: so what
- * is said of them is made once, by the thread that makes the code. The addresses of variables are
+ * is said of them, and where the variables are to be, is made once, by the thread that makes the
+ * code. The addresses of variables are
  * each client's own. They are packed as if they were UINT64_MAX, which takes the most bytes, and
  * are then put in their places. */
 #include "backend/code/kernels.h"
@@ -68,7 +69,8 @@ static bool pack(struct ws_code_entry *code, struct ws_arena *a)
 
 /* ---- variables ---- */
 
-bool ws_variable_has_address(const struct ws_ptx_var *v)
+/* Whether a variable has a place in the memory of the GPU, of which the program is told. */
+static bool has_address(const struct ws_ptx_var *v)
 {
     return (v->space == WS_SP_GLOBAL || v->space == WS_SP_CONST) && v->size_bytes &&
            v->link != WS_LINK_EXTERN;
@@ -132,7 +134,7 @@ static bool pack_variables(struct ws_code_entry *code)
     struct ws_packed_variables *p = &code->variables;
     const struct ws_dmodule_info *info = code->info;
     for (uint32_t i = 0; i < info->n_vars; i++) {
-        if (!ws_variable_has_address(&info->vars[i]))
+        if (!has_address(&info->vars[i]))
             continue;
         Ws__Variable w = variable_message(&info->vars[i]);
         size_t n = ws__variable__get_packed_size(&w);
@@ -146,7 +148,7 @@ static bool pack_variables(struct ws_code_entry *code)
     uint8_t *to = p->bytes;
     struct ws_packed_variable *at = p->at;
     for (uint32_t i = 0; i < info->n_vars; i++) {
-        if (!ws_variable_has_address(&info->vars[i]))
+        if (!has_address(&info->vars[i]))
             continue;
         Ws__Variable w = variable_message(&info->vars[i]);
         size_t n = ws__variable__get_packed_size(&w), before = before_variable(n);
@@ -178,10 +180,65 @@ size_t ws_variables_tell(const struct ws_code_entry *code, const uint64_t *var_v
     return (size_t)(to - begin);
 }
 
-int ws_kernels_pack(struct ws_code_entry *code)
+/* ---- places ---- */
+
+/* About what a variable costs that has no initial value. One that has to be cleared costs as much
+ * as its pages: new memory has none yet, but memory that the client maps may. */
+enum { VARIABLE_BYTES = 256 };
+
+static uint64_t written_bytes(const struct ws_dmodule_info *info, bool keep)
+{
+    uint64_t n = (uint64_t)info->n_vars * VARIABLE_BYTES;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        const struct ws_ptx_var *v = &info->vars[i];
+        if (!keep || !v->managed)
+            n += v->managed ? v->size_bytes : v->init_bytes;
+    }
+    return n;
+}
+
+static Ws__Error place(struct ws_variable_places *p, uint32_t i, const struct ws_ptx_var *v)
+{
+    uint64_t align = v->align > 256 && v->align <= WS_DEVICE_PAGE_BYTES ? v->align : 256;
+    if (align & (align - 1))
+        return WS__ERROR__INVALID_PTX;
+    p->at[i] = WS_ALIGN_UP(p->bytes, align);
+    if (v->size_bytes > UINT64_MAX / 4 ||
+        __builtin_add_overflow(p->at[i], v->size_bytes, &p->bytes) || p->bytes > UINT64_MAX / 4)
+        return WS__ERROR__OUT_OF_MEMORY;
+    return WS__ERROR__OK;
+}
+
+/* Lays the variables out in one piece of memory, unless the instance will bring them with it. */
+static bool place_variables(struct ws_code_entry *code)
+{
+    const struct ws_dmodule_info *info = code->info;
+    struct ws_variable_places *p = &code->places;
+    p->written_bytes = written_bytes(info, false);
+    p->written_keeping_bytes = written_bytes(info, true);
+    p->at = ws_alloc_array(info->n_vars + 1, sizeof(*p->at));
+    if (!p->at)
+        return false;
+    for (uint32_t i = 0; i < info->n_vars; i++) {
+        p->at[i] = WS_NO_PLACE;
+        if (!p->error && !info->own_vars && has_address(&info->vars[i]))
+            p->error = place(p, i, &info->vars[i]);
+    }
+    return true;
+}
+
+int ws_kernels_pack(struct ws_code_entry *code, struct ws_diags *diags)
 {
     struct ws_arena a = WS_ARENA_NULL;
-    bool ok = pack(code, &a) && pack_variables(code);
+    bool ok = pack(code, &a) && pack_variables(code) && place_variables(code);
     ws_arena_deinit(&a);
-    return ok ? 0 : ws_raise(-ENOMEM);
+    if (!ok)
+        return ws_raise(-ENOMEM);
+    if (code->packed.n + code->variables.n_bytes <= WS_KERNELS_MAX_BYTES)
+        return 0;
+    ws_diags_add(diags, NULL, 0, 0,
+                 "%u kernels and %u variables take %zu bytes to tell of; a module may have %d",
+                 code->n_kernels, code->variables.n, code->packed.n + code->variables.n_bytes,
+                 WS_KERNELS_MAX_BYTES);
+    return WS_PTX_E_LIMIT;
 }

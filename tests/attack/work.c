@@ -61,6 +61,30 @@ static const char *variables(const struct target *t, unsigned copy)
     return very_many(t, copy, ".visible .global .u32 v%u = 1;\n");
 }
 
+/* The same module again and again, whose code is there. */
+static const char *again(const struct target *t, unsigned copy)
+{
+    enum { VARIABLES = 250000 };
+    char *text = malloc((size_t)VARIABLES * 48);
+    struct raw r;
+    if (!text || !attack_open(&r, t))
+        return NULL;
+    size_t n =
+        (size_t)sprintf(text, "// %u\n.version 7.0\n.target sm_50\n.address_size 64\n", copy);
+    for (unsigned k = 0; k < VARIABLES; k++)
+        n += (size_t)sprintf(text + n, ".visible .global .u32 v%u;\n", k);
+    int e = 0;
+    for (uint64_t id = 1; attack_goes_on(t) && e <= 0; id++) {
+        e = raw_load(&r, id, text, n); /* less than 0: it is not there yet */
+        if (!e)
+            raw_put(&r, WS__COMMAND__C_MODULE_UNLOAD, &id);
+    }
+    raw_close(&r);
+    if (e > 0)
+        fprintf(stderr, "again: %d\n", e);
+    return NULL;
+}
+
 /* A managed variable of 256 MiB that is moved to memory whose pages are all there, again and
  * again. */
 static const char *places(const struct target *t, unsigned copy)
@@ -255,6 +279,8 @@ const struct attack attacks_work[] = {
     {"7", "pieces", "images of 256 MiB in pieces of 4 MiB", pieces, .copies = 1},
     {"7", "kernels", "a module of 100,000 kernels", kernels, .ms = 4000, .max_mib = 1024},
     {"7", "variables", "a module of 100,000 variables", variables, .ms = 4000, .max_mib = 1024},
+    {"7", "again", "the same module of 250,000 variables again and again", again, .ms = 4000,
+     .max_mib = 1024},
     {"7", "places", "moves a managed variable of 256 MiB", places, .ms = 3000, .max_mib = 1024},
     {"7", "initial", "loads 32 MiB of initial values", initial, .ms = 4000, .max_mib = 2048},
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},

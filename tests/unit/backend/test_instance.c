@@ -245,6 +245,33 @@ static void test_unload_meanwhile(void **state)
     assert_null(f->s->clients[0].client->modules.by_id);
 }
 
+/* A thread finds that nothing is mapped there; the module stays as it is. */
+static void test_place_nowhere(void **state)
+{
+    struct fix *f = *state;
+    uint64_t address, word;
+    assert_int_equal(softs_answer(f->s, 0, place(f, false)), WS__ERROR__INVALID_VALUE);
+    fetch(f, 0, &address, &word);
+    assert_int_not_equal(address, PLACE);
+    assert_int_equal(word, 9);
+}
+
+/* Of which the client is told in one message. */
+static void test_names(void **state)
+{
+    enum { NAME = 1000, MANY = 9000, FEW = 8000 };
+    struct fix *f = *state;
+    char *ptx = malloc(MANY * (NAME + 64)), *at = ptx;
+    at += sprintf(at, ".version 8.0\n.target sm_75\n.address_size 64\n");
+    for (int i = 0; i < FEW; i++)
+        at += sprintf(at, ".visible .global .u32 v%0*d;\n", NAME, i);
+    assert_int_equal(softs_load(f->s, 0, 2, ptx), WS__ERROR__OK);
+    for (int i = FEW; i < MANY; i++)
+        at += sprintf(at, ".visible .global .u32 v%0*d;\n", NAME, i);
+    assert_int_equal(softs_load(f->s, 0, 3, ptx), WS__ERROR__INVALID_IMAGE);
+    free(ptx);
+}
+
 int main(int argc, char **argv)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -257,6 +284,8 @@ int main(int argc, char **argv)
         T(test_unmap_meanwhile),
         T(test_launch_meanwhile),
         T(test_unload_meanwhile),
+        T(test_place_nowhere),
+        T(test_names),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
