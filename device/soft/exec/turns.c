@@ -55,12 +55,18 @@ static enum ws_step let_others_run(struct ws_blockrun *b)
 }
 
 /* ---- splits ---- */
+/* A bit for the place of a split; few places share one. */
+static inline uint64_t place_of(const struct ws_uop *u)
+{
+    return UINT64_C(1) << ((uintptr_t)u / sizeof(struct ws_uop) % 64);
+}
+
 /* Whether two splits may be at the same place: mostly none are, and this is asked often. */
 static bool may_meet(const struct ws_warp *w)
 {
     uint64_t seen = 0, twice = 0;
     for (uint32_t k = 0; k < w->n_splits; k++) {
-        uint64_t place = (uint64_t)1 << ((uintptr_t)w->splits[k].u / sizeof(struct ws_uop) % 64);
+        uint64_t place = place_of(w->splits[k].u);
         twice |= seen & place;
         seen |= place;
     }
@@ -188,6 +194,19 @@ static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
 }
 
 /* ---- turns ---- */
+/* What take_up() reads of a split, member by member: a copy of the whole would wait for its parts to
+ * be written. */
+static inline struct ws_split taken(const struct ws_split *s)
+{
+    return (struct ws_split){.u = s->u,
+                             .enter = s->enter,
+                             .mask = s->mask,
+                             .depth = s->depth,
+                             .granted = s->granted,
+                             .spent = s->spent,
+                             .favour = s->favour};
+}
+
 /* The split is out of the warp whose turn it is, and runs. */
 static inline void take_up(struct ws_blockrun *b, const struct ws_split *s)
 {
@@ -205,23 +224,67 @@ static inline void take_up(struct ws_blockrun *b, const struct ws_split *s)
     c->w->stamp++;
 }
 
+/* The lowest of splits and the one above it. */
+struct order {
+    const struct ws_uop *low, *second;
+    uint32_t at;   /* which one is the lowest */
+    uint64_t seen; /* where there are some (place_of()) */
+};
+
+/* Looks in one go for the split that runs next, if all are as they mostly are: they can run, are as
+ * deep in calls, none is favoured, no two are at the same place, and the lowest has not run long.
+ * Return: false: it is otherwise, or there is none. */
+static inline bool find_lowest(const struct ws_warp *w, uint32_t depth, struct order *ret)
+{
+    struct order o = {NO_LIMIT, NO_LIMIT, 0, 0};
+    uint64_t twice = 0;
+    uint32_t other = 0;
+    for (uint32_t k = 0; k < w->n_splits; k++) {
+        const struct ws_split *s = &w->splits[k];
+        uint64_t place = place_of(s->u);
+        twice |= o.seen & place;
+        o.seen |= place;
+        other |= (s->state ^ WS_SPLIT_RUN) | (s->depth ^ depth) | (uint32_t)s->favour;
+        o.second = s->u < o.low ? o.low : WS_MIN(o.second, s->u);
+        o.at = s->u < o.low ? k : o.at;
+        o.low = WS_MIN(o.low, s->u);
+    }
+    *ret = o;
+    return o.seen && !twice && !other && w->splits[o.at].spent < ROTATE;
+}
+
+/* Takes the next split out of a warp of several, or of one that waits. Return: false: none can
+ * run. */
+static __attribute__((noinline)) bool begin_one_of(struct ws_blockrun *b)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_warp *w = c->w;
+    struct order o;
+    if (find_lowest(w, w->splits[0].depth, &o)) {
+        struct ws_split next = taken(&w->splits[o.at]);
+        w->splits[o.at] = w->splits[--w->n_splits];
+        c->limit = o.second;
+        take_up(b, &next);
+        return true;
+    }
+    if (!pick_of_several(w, &b->round.picked, &c->limit))
+        return false;
+    take_up(b, &b->round.picked);
+    return true;
+}
+
 /* Takes the next split out of the warp whose turn it is. Return: false: its turn is over. */
 static inline bool begin_split(struct ws_blockrun *b)
 {
     struct ws_core_ctx *c = &b->ctx;
-    struct ws_round *r = &b->round;
     struct ws_warp *w = c->w;
     const struct ws_split *s = &w->splits[0];
     if (c->budget <= 0 || !w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
         return false;
     c->limit = NO_LIMIT;
-    if (w->n_splits == 1 && s->state == WS_SPLIT_RUN) {
-        w->n_splits = 0; /* what it was is there still */
-    } else {
-        if (!pick_of_several(w, &r->picked, &c->limit))
-            return false;
-        s = &r->picked;
-    }
+    if (w->n_splits != 1 || s->state != WS_SPLIT_RUN)
+        return begin_one_of(b);
+    w->n_splits = 0; /* what it was is there still */
     take_up(b, s);
     return true;
 }
@@ -292,6 +355,43 @@ static inline bool end_split(struct ws_blockrun *b)
     return false;
 }
 
+/* The running split stops where others of its warp come first, or stand, too: what
+ * pick_of_several() would do, if the others are usual. Return: false: nothing was done. */
+static inline bool swap_split(struct ws_blockrun *b)
+{
+    struct ws_core_ctx *c = &b->ctx;
+    struct ws_round *r = &b->round;
+    struct ws_warp *w = c->w;
+    struct order o;
+    int64_t ran = r->before - c->budget;
+    uint32_t spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    if (c->budget <= 0 || !find_lowest(w, c->depth, &o) || favour_left(r, ran) || spent >= ROTATE ||
+        (c->u > o.low && o.seen & place_of(c->u)))
+        return false;
+    struct ws_split *s = &w->splits[o.at], next = taken(s);
+    c->limit = o.second;
+    if (c->u == o.low) {
+        next.enter = c->enter ? s->enter : NULL;
+        next.mask |= c->active;
+        next.granted = false;
+        next.spent = WS_MIN(s->spent, spent);
+        *s = w->splits[--w->n_splits];
+    } else if (c->u > o.low) {
+        c->limit = WS_MIN(o.second, c->u);
+        *s = (struct ws_split){.u = c->u, .enter = c->enter, .mask = c->active};
+        note_left(b, s, ran);
+    } else {
+        next.u = c->u;
+        next.enter = c->enter;
+        next.mask = c->active;
+        next.granted = false;
+        next.spent = spent;
+        c->limit = o.low;
+    }
+    take_up(b, &next);
+    return true;
+}
+
 static bool is_stopped(const struct ws_blockrun *b)
 {
     return atomic_load_explicit(&b->g->stop, memory_order_relaxed) ||
@@ -321,8 +421,8 @@ static inline void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
 }
 
 /* The turn of a warp is over in which something ran. What mostly follows, in one go: it waits for
- * nothing but a barrier, and the next warp has one split, which runs. Return: false: it is
- * otherwise, and nothing was done. */
+ * nothing but a barrier, and the next warp can run. Return: false: it is otherwise, and nothing was
+ * done. */
 static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
 {
     struct ws_core_ctx *c = &b->ctx;
@@ -330,8 +430,8 @@ static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
     struct ws_warp *w = c->w, *next = w->index + 1 < b->n_warps ? w + 1 : b->warps;
     int64_t n = b->quantum_start - budget;
     bool new_round = r->n_had >= b->n_warps;
-    if (next->n_splits != 1 || next->splits[0].state != WS_SPLIT_RUN || n >= r->left ||
-        c->penalty || w->waits || is_stopped(b))
+    if (!next->n_splits || next->splits[0].state != WS_SPLIT_RUN || n >= r->left || c->penalty ||
+        w->waits || is_stopped(b))
         return false;
     w->spin = c->spin != w->spin ? c->spin : 0; /* as note_turn() does */
     b->n_insns += (uint64_t)n;
@@ -340,8 +440,10 @@ static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
     r->ran = !new_round;
     r->all_wait = new_round;
     begin_turn(b, next);
-    next->n_splits = 0;
     c->limit = NO_LIMIT;
+    if (next->n_splits > 1)
+        return begin_one_of(b); /* the first one can run */
+    next->n_splits = 0;
     take_up(b, &next->splits[0]);
     return true;
 }
@@ -455,6 +557,8 @@ bool ws_exec_next(struct ws_blockrun *b)
     struct ws_round *r = &b->round;
     if (r->over)
         return false;
+    if (r->has_turn && b->ctx.stop == WS_STOP_RESCHED && swap_split(b))
+        return true;
     if (r->has_turn && end_split(b) && (begin_split(b) || pass_turn(b, b->ctx.budget)))
         return true;
     do {
