@@ -16,7 +16,7 @@ policy_libpolicy_a_SOURCES += policy/sbeet.h policy/sbeet_core.h policy/sbeet_co
 policy_libpolicy_a_SOURCES += policy/sbeet_mg.c policy/sbeet_mg_offline.c
 policy_libpolicy_a_SOURCES += policy/fifo.c policy/gcaps.c policy/rr.c policy/runlist.h \
 	policy/runlist.c policy/stgm.c
-policy_libpolicy_a_SOURCES += policy/clocks.h policy/clocks.c
+policy_libpolicy_a_SOURCES += policy/clocks.h policy/clocks.c policy/stop.h policy/stop.c
 policy_libpolicy_a_SOURCES += policy/lookahead/fallback.h policy/lookahead/fallback.c \
 	policy/lookahead/rollout.h policy/lookahead/rollout.c policy/lookahead/sizes.c \
 	policy/lookahead/margin.c policy/lookahead/site.c policy/lookahead/taking_off.c \

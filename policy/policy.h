@@ -67,7 +67,7 @@ struct ws_policy_cost {
     double energy_error;
     const struct ws_dvfs_task *dvfs;   /* NULL: clocks are not scaled */
     const struct ws_mwp_kernel *model; /* NULL: no model inputs */
-    int n_blocks;                      /* of the kernel; 0: unknown */
+    int n_blocks, n_stops;             /* of the kernel; 0: unknown. n_stops: policy/stop.h */
 };
 
 /* Jobs of one program. Priorities: larger is higher; equal ones are served in order of arrival. */
@@ -141,6 +141,7 @@ struct ws_policy_run {
     int n_sm;
     /* Predicted: copy in from start, kernel gpu_start…gpu_end, copy out until end. */
     double start, gpu_start, gpu_end, end;
+    bool leaves; /* it is being taken off, until `end`; gpu_end is what it would be otherwise */
 };
 
 enum ws_gpu_power { WS_GPU_ON, WS_GPU_OFF };
@@ -196,9 +197,8 @@ enum ws_decision_kind {
 struct ws_policy_decision {
     enum ws_decision_kind kind;
     int job; /* index into snapshot.jobs */
-    int gpu, server;
+    int gpu, server, group;
     bool on;
-    int group;
     struct ws_sm_set sms;
     int n_sm;
     double at;

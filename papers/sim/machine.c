@@ -11,8 +11,9 @@
  * adjusts the slots. m->stages has what policies do not see of a slot.
  *
  * If a GPU has copy engines (n_copy_engines > 0), each copy takes the engine that is free first;
- * otherwise copies do not wait for one another. To preempt a job holds its slot for update_ms;
- * to resume it costs switch_ms + update_ms before its kernel continues. */
+ * otherwise copies do not wait for one another. To preempt a job holds its slot until the
+ * blocks that run have ended (policy/stop.h), and for update_ms; to resume it costs switch_ms +
+ * update_ms before its kernel continues. */
 #include "config.h"
 
 #include <math.h>
@@ -26,6 +27,7 @@
 #include "base/minmax.h"
 #include "papers/sim/machine.h"
 #include "policy/clocks.h"
+#include "policy/stop.h"
 
 enum stage { FREE, COPY_IN, KERNEL, COPY_OUT, TAKING_OFF };
 struct stage_state {
@@ -35,6 +37,7 @@ struct stage_state {
     double longest_ms;   /* the same as predicted */
     double kernel_from;  /* when this part of it began */
     double dyn_w_per_sm; /* at the clocks with which it was started */
+    bool leaves;         /* it is taken off at the end of this stage, a kernel's */
     uint64_t order;      /* of its start among all */
 };
 struct release {
@@ -307,6 +310,18 @@ static double copy_end(struct machine *m, int gpu, double from, double length)
     return end;
 }
 
+/* The job of slot @s does nothing more there from @from on. */
+static void begin_taking_off(struct machine *m, int gpu, int s, double from)
+{
+    struct stage_state *st = &m->stages[s];
+    struct ws_policy_job *j = &m->jobs[m->runs[s].job];
+    if (st->stage == KERNEL && st->kernel_ms > 0)
+        j->done = ws_lesser(1, j->done + (from - st->kernel_from) / st->kernel_ms);
+    st->stage = TAKING_OFF;
+    st->until = from + m->sys->types[m->sys->gpus[gpu].type].update_ms;
+    m->power_changed = true;
+}
+
 /* Goes on to the next stage of slot @s, whose present one is over. Return: whether the slot is
  * free now. */
 static bool next_stage(struct machine *m, int gpu, int s)
@@ -326,6 +341,10 @@ static bool next_stage(struct machine *m, int gpu, int s)
         r->end = r->gpu_end + cost->d2h;
         return false;
     case KERNEL:
+        if (st->leaves) {
+            begin_taking_off(m, gpu, s, st->until);
+            return false;
+        }
         st->stage = COPY_OUT;
         r->gpu_end = st->until;
         j->done = 1;
@@ -503,13 +522,21 @@ static int preempt(struct machine *m, const struct ws_policy_decision *d)
     if (s < 0 || m->stages[s].stage == COPY_OUT || m->stages[s].stage == TAKING_OFF)
         return refuse(m, d, "the job has no kernel on a GPU");
     struct stage_state *st = &m->stages[s];
-    if (st->stage == KERNEL && st->kernel_ms > 0)
-        j->done = ws_lesser(1, j->done + (m->now - st->kernel_from) / st->kernel_ms);
-    st->stage = TAKING_OFF;
-    st->until = m->now + m->sys->types[m->sys->gpus[j->gpu].type].update_ms;
-    m->runs[s].gpu_end = m->now;
-    m->runs[s].end = st->until;
-    m->power_changed = true;
+    const int type = m->sys->gpus[j->gpu].type;
+    const struct ws_policy_cost *c = &m->sys->tasks[j->task].cost[type];
+    double stop = m->now;
+    if (st->stage == KERNEL)
+        stop = ws_policy_stop_at(c->n_stops * (1 - j->done), m->runs[s].n_sm, st->kernel_from,
+                                 st->until, m->now);
+    if (st->leaves || (stop > m->now && stop >= st->until))
+        return 0; /* already, or its last blocks run */
+    st->leaves = stop > m->now;
+    if (st->leaves)
+        st->until = stop;
+    else
+        begin_taking_off(m, j->gpu, s, m->now);
+    m->runs[s].leaves = true;
+    m->runs[s].end = stop + m->sys->types[type].update_ms;
     m->res->n_preempted++;
     tell(m, WS_MACHINE_PREEMPT, j, j->gpu, s - m->first[j->gpu], &m->runs[s], d->why);
     if (st->until <= m->now) /* what is started by the next decision finds the slot free */

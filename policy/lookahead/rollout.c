@@ -64,6 +64,7 @@ static void prepare_task(struct ws_rollout *r, int task)
         struct ws_rollout_item *it = &r->items[task * s->n_types + type];
         if (!c || c->n_sm < 1 || limit < 1 || r->twin[k] >= 0)
             continue;
+        r->stops |= c->n_stops > 0;
         it->in = c->h2d;
         it->out = c->d2h;
         it->cost = c;
@@ -207,6 +208,18 @@ static struct ws_rollout_job job_of(const struct ws_rollout *r,
     return job;
 }
 
+/* The job of a run that is being taken off until @end is ready then, with what is left. */
+static void load_leaving(struct ws_rollout_state *s, const struct ws_policy_run *run,
+                         const struct ws_rollout_job *job, double end)
+{
+    double kernel = run->gpu_end - run->gpu_start;
+    struct ws_rollout_job *j = &s->ready[s->n_ready++];
+    *j = *job;
+    j->preempted = true;
+    j->hold = end;
+    j->left *= kernel > 0 ? ws_lesser(1, ws_greater(0, run->gpu_end - end) / kernel) : 1;
+}
+
 static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap, int k)
 {
     const struct ws_policy_gpu_state *from = &snap->gpus[k];
@@ -220,7 +233,8 @@ static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap
         const struct ws_policy_run *run = &from->slots[i];
         if (run->job < 0)
             continue;
-        double more = (r->margin[run->task].most - 1) * (run->gpu_end - run->gpu_start);
+        double more =
+            run->leaves ? 0 : (r->margin[run->task].most - 1) * (run->gpu_end - run->gpu_start);
         /* A prediction may have been too short. */
         double end = ws_greater(run->end + more, snap->now);
         g->n_slots--;
@@ -229,10 +243,12 @@ static void load_gpu(struct ws_rollout *r, const struct ws_policy_snapshot *snap
         g->awake_until = ws_greater(g->awake_until, end);
         if (r->preempts) {
             struct ws_rollout_job job = job_of(r, snap, run->job);
+            if (run->leaves)
+                load_leaving(s, run, &job, end);
             if (end > job.deadline + WS_ROLLOUT_SLIP)
                 job.deadline = job.order = INFINITY;
-            s->kernels[s->n_runs] =
-                (struct ws_rollout_kernel){job, run->gpu_start, run->gpu_end + more};
+            s->kernels[s->n_runs] = (struct ws_rollout_kernel){
+                job, run->gpu_start, run->leaves ? snap->now : run->gpu_end + more};
         }
         s->runs[s->n_runs++] = (struct ws_rollout_run){end, k, run->n_sm};
     }

@@ -161,6 +161,7 @@ struct ws_rollout {
     const struct ws_policy_system *sys;
     const struct ws_dvfs_interval *interval; /* set by the caller; NULL: clocks are not changed */
     bool preempts;                           /* set by the caller: jobs can be taken off all GPUs */
+    bool stops;                              /* …but some only when blocks have ended */
     double put_back_ms;                      /* the least that it takes to put one back */
     struct ws_rollout_item *items;           /* [n_tasks][n_types] */
     double *awake_w;                         /* [n_types]: M·pi */
@@ -255,8 +256,10 @@ double ws_rollout_risk(const struct ws_rollout *r, const struct ws_rollout_job *
  * the runs; -1: there is none. */
 int ws_rollout_victim(struct ws_rollout *r, const struct ws_rollout_state *s,
                       const struct ws_rollout_job *j, int last, bool spared);
-/* Takes @run off its GPU. Its job is ready again, and held until now. Return: where it stands among
- * the ready jobs. */
+/* When the GPU of @run is open to others, if it is taken off now. */
+double ws_rollout_open_at(const struct ws_rollout *r, const struct ws_rollout_state *s, int run);
+/* Takes @run off its GPU. Its job is ready again, and held until its blocks have ended. Return:
+ * where it stands among the ready jobs. */
 int ws_rollout_take_off(struct ws_rollout *r, struct ws_rollout_state *s, int run);
 /* The place that the greedy rule takes for ready job @i of r->state on the GPU of @run, if that is
  * taken off. ret->gpu is -1 if there is none. */

@@ -655,7 +655,7 @@ static void search(struct alternatives *q, const uint64_t until[2])
         return; /* no budget */
     bool missed = q->outcome.missed > 0;
     q->until = until[missed];
-    if (!r->preempts && (missed || j->deadline < INFINITY))
+    if ((!r->preempts || r->stops) && (missed || j->deadline < INFINITY))
         try_holds(q);
     for (int k = 0; k < q->p->sys->n_gpus; k++)
         try_gpu(q, k, &greedy);
@@ -741,8 +741,7 @@ static int take_off(const struct alternatives *q, struct ws_policy_decisions *re
 static double open_at(const struct alternatives *q, const struct ws_rollout_place *p)
 {
     const struct ws_rollout *r = &q->p->roll;
-    return p->off ? q->snap->now + r->sys->types[r->sys->gpus[p->gpu].type].update_ms
-                  : r->state.gpus[p->gpu].open_at;
+    return p->off ? ws_rollout_open_at(r, &r->state, p->off - 1) : r->state.gpus[p->gpu].open_at;
 }
 
 static int start_best(const struct alternatives *q, struct ws_policy_decisions *ret, size_t begin)

@@ -340,6 +340,30 @@ static void preemption(void **state)
     ws_machine_result_deinit(&w.r);
 }
 
+/* As above, but the kernel has two rounds of blocks of 5 ms, and the first ends at 6. */
+static void preemption_waits_for_blocks(void **state)
+{
+    (void)state;
+    struct world w;
+    make_world(&w, 1);
+    w.cost.n_stops = 4;
+    SCRIPT({.kind = WS_DECIDE_START, .n_sm = 2, .at = 5}, {.kind = WS_DECIDE_PREEMPT},
+           {.kind = WS_DECIDE_WAIT, .at = 20}, {.kind = WS_DECIDE_RESUME, .n_sm = 1});
+    (void)s;
+    assert_int_equal(run(&w, &scripted, 100, 0), 0);
+    assert_string_equal(w.log.text, "0 release 0;0 start 0;5 preempt 0;20 resume 0;32.75 done 0;");
+    assert_near(w.r.energy, 500 + 5 * (4 + 1) + 10 * (2 + 1.5) + (1 + 0.5 + 0.75 + 2) * 2, 1e-9);
+    ws_machine_result_deinit(&w.r);
+    /* Nothing is taken off whose last blocks run. */
+    n_script = 2;
+    make_world(&w, 1);
+    w.cost.n_stops = 2;
+    assert_int_equal(run(&w, &scripted, 100, 0), 0);
+    assert_string_equal(w.log.text, "0 release 0;0 start 0;13 done 0;");
+    assert_int_equal(w.r.n_preempted, 0);
+    ws_machine_result_deinit(&w.r);
+}
+
 static void clocks(void **state)
 {
     (void)state;
@@ -776,6 +800,7 @@ int main(void)
         cmocka_unit_test(copies),
         cmocka_unit_test(early_ends),
         cmocka_unit_test(preemption),
+        cmocka_unit_test(preemption_waits_for_blocks),
         cmocka_unit_test(late_ends),
         cmocka_unit_test(clocks),
         cmocka_unit_test(clocks_are_not_lowered),

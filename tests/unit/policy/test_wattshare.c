@@ -760,6 +760,80 @@ static void test_takes_off_only_what_can_be(void **state)
     }
 }
 
+/* The run is of 20 ms, 3 of which have gone by, in five rounds of blocks. */
+static void make_full_of_blocks(struct world *w, double due)
+{
+    make_full(w, 17, NOW + 100, due, NULL);
+    w->runs[0].gpu_start = NOW - 3;
+    w->costs[1][0].n_stops = 5 * SMS;
+    assert_int_equal(prepare(w), 0);
+    decide(w);
+}
+
+static void test_taking_off_waits_for_blocks(void **state)
+{
+    (void)state;
+    struct world w;
+    make_full_of_blocks(&w, NOW + 10);
+    assert_non_null(find(&w, WS_DECIDE_PREEMPT, 0));
+    assert_starts(&w, 1, 0, SMS);
+    assert_float_equal(find(&w, WS_DECIDE_START, 1)->at, NOW + 1.125, 1e-9);
+    assert_float_equal(find(&w, WS_DECIDE_START, 1)->end, NOW + 5.125, 1e-9);
+    /* It is asked again while the blocks end: for nothing more, but to look again then. */
+    w.runs[0].leaves = true;
+    w.runs[0].end = NOW + 1;
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    assert_null(find(&w, WS_DECIDE_START, -1));
+    assert_timer(&w, NOW + 1);
+    unmake(&w);
+    make_full_of_blocks(&w, NOW + 5); /* too late for the new one */
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    unmake(&w);
+    make_full_of_blocks(&w, NOW + 10); /* the last blocks run */
+    w.costs[1][0].n_stops = SMS;
+    decide(&w);
+    assert_null(find(&w, WS_DECIDE_PREEMPT, -1));
+    unmake(&w);
+}
+
+/* A job that is to come needs the SMs before one of long blocks could be taken off. */
+static void test_long_blocks_wait_for_one_that_would_miss(void **state)
+{
+    (void)state;
+    for (int rounds = 0; rounds < 2; rounds++) { /* 0: it can be taken off at once */
+        struct world w;
+        make_threat(&w, NOW + 100, 2, NULL);
+        w.types[0].preempts = true;
+        w.costs[0][0].n_stops = rounds * SMS;
+        assert_int_equal(prepare(&w), 0);
+        decide(&w);
+        assert_int_equal(!find(&w, WS_DECIDE_START, 0), rounds == 1);
+        unmake(&w);
+    }
+}
+
+/* What is left of a job that is being taken off is ready when its blocks have ended. */
+static void test_outcome_with_a_job_that_leaves(void **state)
+{
+    (void)state;
+    struct world w;
+    struct ws_rollout r = {.preempts = true};
+    make_world(&w, 1);
+    set_task(&w, 0, 10, 0, 100);
+    add_run(&w, 0, 0, 0, 0, SMS, 6);
+    w.runs[0].gpu_start = NOW - 4;
+    w.runs[0].end = NOW + 1;
+    w.runs[0].leaves = true;
+    assert_int_equal(ws_rollout_prepare(&r, &w.sys), 0);
+    assert_int_equal(ws_rollout_load(&r, &w.snap), 0);
+    assert_int_equal(r.state.n_ready, 1);
+    assert_float_equal(r.state.ready[0].left, 0.5, 1e-9);
+    assert_float_equal(r.state.ready[0].hold, NOW + 1, 1e-9);
+    assert_true(r.state.ready[0].preempted);
+    ws_rollout_deinit(&r);
+}
+
 /* Two jobs run on half of the SMs each. The new one takes 8 ms there. */
 static void make_halves(struct world *w, double ms, double due_1, double due_2)
 {
@@ -1275,6 +1349,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_outcome),
         cmocka_unit_test(test_takes_off_what_has_more_time),
         cmocka_unit_test(test_takes_off_only_what_can_be),
+        cmocka_unit_test(test_taking_off_waits_for_blocks),
+        cmocka_unit_test(test_long_blocks_wait_for_one_that_would_miss),
+        cmocka_unit_test(test_outcome_with_a_job_that_leaves),
         cmocka_unit_test(test_takes_off_the_latest_that_is_in_time_afterwards),
         cmocka_unit_test(test_starts_what_can_be_taken_off_again),
         cmocka_unit_test(test_outcome_with_a_job_taken_off),
