@@ -362,6 +362,7 @@ int ws_learn_predict(struct ws_learn *l, const struct ws_learn_key *key,
                                   .energy_uj = (uint64_t)(g.ms * g.watts.w * 1e3 + 0.5),
                                   .n = g.n,
                                   .basis = g.basis,
+                                  .blocks_per_sm = occupancy(key, gpu),
                                   .error = error,
                                   .energy_error =
                                       hypot(error, sqrt(g.watts.var) / fmax(g.watts.w, 1e-9))};

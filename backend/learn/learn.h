@@ -53,6 +53,7 @@ struct ws_prediction {
     uint64_t energy_uj; /* of the whole GPU meanwhile, nothing else running */
     uint64_t n;         /* runs that it rests on; 0: cold */
     enum ws_learn_basis basis;
+    uint32_t blocks_per_sm; /* that an SM runs side by side */
     /* relative, root mean square, of predictions on this basis so far: of this kernel, else of
      * all; 1: none was tested */
     double error;

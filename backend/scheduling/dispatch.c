@@ -305,10 +305,8 @@ void ws_dispatch_op_ended(struct ws_command *j)
         g->busy_ns += op->end_ns - op->start_ns;
         g->first_start_ns = WS_MIN(g->first_start_ns, op->start_ns);
         g->last_end_ns = WS_MAX(g->last_end_ns, op->end_ns);
-        if (op->preempted)
-            g->part_done = ws_progress_part(op->launch.progress);
-        else
-            g->part_done = 0;
+        g->part_done = op->preempted ? ws_progress_part(op->launch.progress) : 0;
+        g->n_all_blocks += op->preempted ? 0 : n;
         ws_dispatch_learn_launch(d, g, j);
     }
     g->energy_uj += op->energy_uj;

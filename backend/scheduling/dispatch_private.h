@@ -18,11 +18,14 @@ enum { WS_GPU_MAX_TYPES = WS_MAX_GPUS_CONFIGURED };
 struct ws_task_history {
     char name[WS_TASK_NAME_BYTES];
     uint64_t n_jobs;
-    uint32_t n_blocks; /* of the newest job's largest launch */
+    uint32_t n_blocks;                       /* of the newest job's largest launch */
+    uint64_t n_all_blocks;                   /* of all its launches */
+    uint32_t side_by_side[WS_GPU_MAX_TYPES]; /* blocks on an SM; 0: not known */
     double *seen_ms
         [WS_GPU_MAX_TYPES]; /* [n_sm + 1]: kernel time of a job on so many SMs; 0: not seen yet */
-    double *cold_ms[WS_GPU_MAX_TYPES]; /* [n_sm + 1]: of its first launch, as predicted */
-    double *wcet_ms[WS_GPU_MAX_TYPES]; /* [n_sm]: what the policy is told */
+    double *cold_ms[WS_GPU_MAX_TYPES];  /* [n_sm + 1]: of its first launch, as predicted */
+    bool is_profiled[WS_GPU_MAX_TYPES]; /* …from runs of the same launch on that type */
+    double *wcet_ms[WS_GPU_MAX_TYPES];  /* [n_sm]: what the policy is told */
     /* Its power above idle, as a multiple of what the catalog has, and its relative standard error.
      * 0: not predicted yet */
     double power_factor[WS_GPU_MAX_TYPES], energy_error[WS_GPU_MAX_TYPES];
@@ -81,6 +84,7 @@ struct ws_gpu_job {
     struct ws_list held;  /* streams whose head waits for its turn */
     uint64_t n_launches, busy_ns, first_start_ns, last_end_ns, energy_uj;
     uint32_t n_blocks; /* of its largest launch */
+    uint64_t n_all_blocks;
     /* Predicted for its launches when they had ended: with what was learned from them, and without
      * what ran beside them. The error is in uJ. */
     double learned_ns, learned_uj, learned_error_uj;

@@ -10,8 +10,9 @@
  * default is brought to the default as the cost's dvfs says); that of the nearest SM count seen,
  * times waves(n) / waves(seen), waves(n) = ceil(blocks / n) as blocks are dealt to SMs one by one;
  * that seen on another type of GPU, times the ratio of SMs' clocks; the configuration's wcet_ms;
- * FIRST_GUESS_MS. So a policy never meets a job of unknown cost, and the guess is replaced after
- * the first job.
+ * FIRST_GUESS_MS. Where the job's first launch has a profile (learned before, or by `wattshare
+ * profile`), the profile says how these times go with n and with the type of GPU. So a policy never
+ * meets a job of unknown cost, and the guess is replaced after the first job.
  *
  * Powers are what the learner has from the meters (learn/learn.h): the idle power of a type of GPU,
  * and for each task how much its launches take above it, as a multiple of the catalog's. Both come
@@ -23,6 +24,7 @@
 #include "backend/client/module.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "base/alloc.h"
+#include "policy/stop.h"
 
 #define FIRST_GUESS_MS 1.0
 #define HISTORIES_MAX  4096
@@ -122,18 +124,43 @@ static double waves(const struct ws_task_history *h, int n_sm)
     return h->n_blocks ? ceil((double)h->n_blocks / n_sm) : 1.0 / n_sm;
 }
 
-/* Kernel time on the SM count nearest to @n_sm in @seen, brought to @n_sm. 0: there is none. */
-static double from_seen(const struct ws_task_history *h, const double *seen, int n_sm, int n_max)
+/* The SM count nearest to @n_sm in @seen. 0: there is none. */
+static int nearest(const double *seen, int n_sm, int n_max)
 {
-    if (!seen)
-        return 0;
-    for (int off = 0; off < n_max; off++)
+    for (int off = 0; seen && off < n_max; off++)
         for (int sign = -1; sign <= 1; sign += 2) {
             int n = n_sm + sign * off;
             if (n >= 1 && n <= n_max && seen[n] > 0)
-                return seen[n] * waves(h, n_sm) / waves(h, n);
+                return n;
         }
     return 0;
+}
+
+/* Kernel time on the SM count nearest to @n_sm in @seen, brought to @n_sm. 0: there is none. */
+static double from_seen(const struct ws_task_history *h, const double *seen, int n_sm, int n_max)
+{
+    int n = nearest(seen, n_sm, n_max);
+    return n ? seen[n] * waves(h, n_sm) / waves(h, n) : 0;
+}
+
+/* What a job was seen to take on @type, near @n_sm SMs, in times of its first launch by its profile
+ * there. 0: not seen, or there is no profile. */
+static double jobs_per_launch(const struct ws_task_history *h, int type, int n_sm, int n_max)
+{
+    int n = h->is_profiled[type] ? nearest(h->seen_ms[type], n_sm, n_max) : 0;
+    return n ? h->seen_ms[type][n] / from_seen(h, h->cold_ms[type], n, n_max) : 0;
+}
+
+static double from_profile(const struct ws_dispatch *d, const struct ws_task_history *h,
+                           double wcet_ms, int type, int n_sm)
+{
+    const int first = d->gpus[0].type, all = d->types[first].n_sm;
+    double times = jobs_per_launch(h, type, n_sm, d->types[type].n_sm);
+    for (int t = 0; t < d->system.n_types && !(times > 0); t++)
+        times = jobs_per_launch(h, t, n_sm, d->types[t].n_sm);
+    if (!(times > 0) && wcet_ms > 0 && h->is_profiled[first])
+        times = wcet_ms / from_seen(h, h->cold_ms[first], all, all);
+    return (times > 0 ? times : 1) * from_seen(h, h->cold_ms[type], n_sm, d->types[type].n_sm);
 }
 
 static double clock_of(const struct ws_dispatch *d, int type)
@@ -147,6 +174,8 @@ static double clock_of(const struct ws_dispatch *d, int type)
 static double guess(const struct ws_dispatch *d, const struct ws_task_history *h,
                     const struct ws_task *work, int type, int n_sm)
 {
+    if (h->is_profiled[type])
+        return from_profile(d, h, work->wcet_ms, type, n_sm);
     double ms = from_seen(h, h->seen_ms[type], n_sm, d->types[type].n_sm);
     for (int t = 0; t < d->system.n_types && !(ms > 0); t++)
         ms = from_seen(h, h->seen_ms[t], WS_MIN(n_sm, d->types[t].n_sm), d->types[t].n_sm) *
@@ -188,6 +217,13 @@ static void cpu_cost(struct ws_dispatch *d, struct ws_task_history *h)
         h->cpu_mj = h->cpu_ms * (t->static_w + t->n_sm * spec->dynamic_mw_per_sm / 1e3);
 }
 
+/* The kernels of a job, as rounds of blocks on one SM. */
+static int stops(const struct ws_task_history *h, int type)
+{
+    uint32_t side_by_side = WS_MAX(h->side_by_side[type], 1u);
+    return (int)WS_MIN((h->n_all_blocks + side_by_side - 1) / side_by_side, (uint64_t)INT32_MAX);
+}
+
 static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
 {
     struct ws_task_history *h = t->history;
@@ -216,7 +252,8 @@ static int costs_make(struct ws_dispatch *d, struct ws_gpu_task *t)
                                     .dyn_w_per_sm = dyn_w,
                                     .energy_error = h->energy_error[type],
                                     .dvfs = &h->dvfs[type],
-                                    .n_blocks = (int)h->n_blocks};
+                                    .n_blocks = (int)h->n_blocks,
+                                    .n_stops = stops(h, type)};
     }
     h->costs_made = true;
     return 0;
@@ -254,21 +291,30 @@ void ws_dispatch_learn_launch(struct ws_dispatch *d, struct ws_gpu_job *g,
 /* Predictions for SM counts in equal proportions from 1 to all, FORESEEN in all kinds of GPUs
  * together: the loop waits for them, each takes up to half a us. from_seen() brings them to the
  * counts between. */
-static void foresee_on(struct ws_dispatch *d, double *ret_ms, double *ret_factor, double *ret_error,
+static void foresee_on(struct ws_dispatch *d, struct ws_task_history *h, int type,
                        const struct ws_learn_key *key, const struct ws_gpu_spec *spec)
 {
+    bool known = true;
     int n_max = (int)spec->n_sms, n_points = WS_MAX(FORESEEN / WS_MAX(d->system.n_types, 1), 2);
     for (int k = 0, before = 0; k < n_points; k++) {
         int n = (int)lround(pow(n_max, (double)k / (n_points - 1)));
         struct ws_prediction p;
-        if (n > before && !ws_learn_predict(d->server->learn, key, spec, n, &p)) {
-            ret_ms[n] = (double)p.time_ns / 1e6;
-            *ret_factor = factor_of(d, spec, (double)p.energy_uj * 1e3 / (double)p.time_ns,
-                                    (uint64_t)key->grid[0] * key->grid[1] * key->grid[2], n);
-            *ret_error = p.energy_error;
+        if (n <= before)
+            continue;
+        if (ws_learn_predict(d->server->learn, key, spec, n, &p)) {
+            known = false;
+        } else {
+            h->cold_ms[type][n] = (double)p.time_ns / 1e6;
+            known &= p.basis >= WS_LEARN_SCALED;
+            h->side_by_side[type] = p.blocks_per_sm;
+            h->power_factor[type] =
+                factor_of(d, spec, (double)p.energy_uj * 1e3 / (double)p.time_ns,
+                          (uint64_t)key->grid[0] * key->grid[1] * key->grid[2], n);
+            h->energy_error[type] = p.energy_error;
         }
         before = n;
     }
+    h->is_profiled[type] = known;
 }
 
 void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const struct ws_command *j)
@@ -286,10 +332,11 @@ void ws_dispatch_foresee(struct ws_dispatch *d, struct ws_gpu_job *g, const stru
         int type = d->gpus[gpu].type;
         double **ms = &h->cold_ms[type];
         if (!*ms && (*ms = ws_alloc_array((size_t)spec->n_sms + 1, sizeof(**ms))))
-            foresee_on(d, *ms, &h->power_factor[type], &h->energy_error[type], &key, spec);
+            foresee_on(d, h, type, &key, spec);
     }
     uint64_t n_blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     h->n_blocks = (uint32_t)WS_MIN(n_blocks, INT32_MAX);
+    h->n_all_blocks = n_blocks;
     h->costs_made = false;
     d->stale = true;
 }
@@ -320,6 +367,7 @@ void ws_dispatch_learn(struct ws_dispatch *d, const struct ws_gpu_job *g)
         d->stale |= fabs(h->power_factor[type] - old) > NEWS * old;
     }
     h->n_blocks = g->n_blocks;
+    h->n_all_blocks = g->n_all_blocks;
     h->n_jobs++;
     h->costs_made = false;
 }
@@ -505,18 +553,22 @@ static int grow(void **v, size_t *cap, size_t n, size_t bytes)
     return n > *cap ? ws_grow(v, cap, n, bytes) : 0;
 }
 
-static struct ws_policy_run run_of(const struct ws_gpu_job *g, int job, double now)
+static struct ws_policy_run run_of(const struct ws_gpu_job *g, int job, int type, double now)
 {
-    /* Late ones end any time now, and so do those that have been asked to stop. */
-    double end = g->stopping ? now : WS_MAX(g->predicted_ms, now);
+    /* Late ones end any time now. */
+    double gpu_end = WS_MAX(g->predicted_ms, now), end = gpu_end;
+    if (g->stopping)
+        end = ws_policy_stop_at(stops(g->task->history, type) * (1 - g->part_done), g->n_sm,
+                                g->start_ms, gpu_end, now);
     return (struct ws_policy_run){.job = job,
                                   .task = g->index,
                                   .sms = g->sms,
                                   .n_sm = g->n_sm,
                                   .start = g->start_ms,
                                   .gpu_start = g->start_ms,
-                                  .gpu_end = end,
-                                  .end = end};
+                                  .gpu_end = gpu_end,
+                                  .end = end,
+                                  .leaves = g->stopping};
 }
 
 static int make_room(struct ws_dispatch *d)
@@ -588,7 +640,7 @@ int ws_dispatch_snapshot(struct ws_dispatch *d, struct ws_policy_snapshot *ret)
         struct ws_policy_gpu_state *st = &d->gpu_states[i];
         st->slots = run;
         for (int j = on[i].first; j >= 0; j = d->by_job[j]->next_on_gpu) {
-            *run = run_of(d->by_job[j], j, now);
+            *run = run_of(d->by_job[j], j, d->gpus[i].type, now);
             st->free_at = WS_MAX(st->free_at, run->end);
             run++;
         }

@@ -171,6 +171,37 @@ static void test_wattshare_takes_off_what_has_more_time(void **state)
     wss_free(w);
 }
 
+/* With a profile of its launch, a job that was seen on all SMs takes as much on fewer as the
+ * profile says, and one that was not seen what the configuration says, for the first GPU. */
+static void test_costs_follow_profiles(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, "wattshare", NULL);
+    struct ws_dispatch *d = w->server->dispatch;
+    const int n = d->types[0].n_sm;
+    join(w, 0, 0);
+    launch(w, 0, 1);
+    struct ws_task_history *h = ws_client_find(w->server, &w->peers[0].peer)->jobs.task->history;
+    h->cold_ms[0] = calloc((size_t)n + 1, sizeof(double));
+    assert_non_null(h->cold_ms[0]);
+    for (int m = 1; m <= n; m++)
+        h->cold_ms[0][m] = 10 + n - m;
+    h->is_profiled[0] = true;
+    for (int seen = 0; seen < 2; seen++) {
+        ws_client_find(w->server, &w->peers[0].peer)->work.wcet_ms = 5;
+        h->costs_made = false;
+        d->stale = true;
+        assert_int_equal(ws_dispatch_refresh(d), 0);
+        assert_float_equal(h->cost[0].wcet[n - 1], seen ? 20 : 5, 1e-9);
+        assert_float_equal(h->cost[0].wcet[n - 4], (seen ? 2 : 0.5) * 13, 1e-9);
+        if (!seen) {
+            wss_sync_stream(w, 0, LEGACY);
+            end(w, 1, 20000000);
+        }
+    }
+    wss_free(w);
+}
+
 static void test_gcaps_preempts_and_resumes(void **state)
 {
     (void)state;
@@ -799,6 +830,7 @@ int main(void)
         cmocka_unit_test(test_fifo_lets_one_at_a_time),
         cmocka_unit_test(test_a_turn_ends_without_a_wait),
         cmocka_unit_test(test_wattshare_takes_off_what_has_more_time),
+        cmocka_unit_test(test_costs_follow_profiles),
         cmocka_unit_test(test_gcaps_preempts_and_resumes),
         cmocka_unit_test(test_best_effort_shares_when_nothing_urgent_is_there),
         cmocka_unit_test(test_sm_sets),
