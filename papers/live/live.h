@@ -99,6 +99,10 @@ bool ws_live_gpu_in(const char *path, const char *name, struct ws_gpu_spec *ret)
  * of some that are like them, but take other shares of their time: NAME_70 takes 70 percent.
  * @percents: [n_percents], the shares beside 100. Return: 0 or -1. */
 WS_MUST_CHECK int ws_live_measured_store(const char *path, const int *percents, int n_percents);
+/* Runs each of them alone on 1, 2, 4, … all SMs of each GPU, as `wattshare profile` does, under
+ * daemons that keep in @path what they learn: so much is known to a scheduler that plans. Return: 0
+ * or -1. */
+WS_MUST_CHECK int ws_live_measured_profile(const char *path);
 
 /* The energy of all GPUs in a window of @ms since the start that holds all their work, in mJ.
  * The counters run until they are read; what comes after the window is subtracted, at the power

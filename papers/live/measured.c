@@ -88,6 +88,22 @@ static int launch(const char *store, const struct ws_measured_kernel *k, int n_s
     return r ? -1 : 0;
 }
 
+int ws_live_measured_profile(const char *path)
+{
+    static const char *const gpus[] = {"rtx3070", "t400"};
+    double ms, w;
+    for (size_t g = 0; g < WS_ARRAY_SIZE(gpus); g++)
+        for (int app = 0; app < WS_MEASURED_APPS; app++) {
+            const struct ws_measured_kernel *k = ws_measured_app(gpus[g], app);
+            for (int m = 1, next; m <= k->cost.n_sm; m = next) {
+                next = m < k->cost.n_sm ? WS_MIN(2 * m, k->cost.n_sm) : m + 1;
+                if (launch(path, k, m, &ms, &w))
+                    return -1;
+            }
+        }
+    return 0;
+}
+
 /* ---- the experiment ---- */
 
 struct sums {

@@ -154,7 +154,8 @@ static int run_sbeet_design(struct ws_experiment_run *x, const struct sbeet_desi
     char store[4096];
     snprintf(store, sizeof(store), "%s/%s.db", x->folder, d->name);
     const struct sbeet_trouble trouble = sbeet_trouble(x);
-    FILE *f = ws_live_measured_store(store, trouble.percents, trouble.n_percents)
+    FILE *f = ws_live_measured_store(store, trouble.percents, trouble.n_percents) ||
+                      ws_live_measured_profile(store)
                   ? NULL
                   : ws_experiment_csv(x, d->name);
     if (!f)

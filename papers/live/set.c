@@ -233,7 +233,8 @@ static int add_kernel(const struct ws_live_set *s, struct ws_gpus *g, int i, int
     k->cost = (struct ws_policy_cost){.n_sm = n,
                                       .wcet = wcet,
                                       .dyn_w_per_sm = s->specs[gpu].dynamic_mw_per_sm / 1e3,
-                                      .n_blocks = s->tasks[i].n_blocks};
+                                      .n_blocks = s->tasks[i].n_blocks,
+                                      .n_stops = s->tasks[i].n_blocks};
     if (s->tasks[i].as)
         k->cost.dyn_w_per_sm =
             ws_measured_find(s->specs[gpu].name, s->tasks[i].as)->cost.dyn_w_per_sm;
@@ -253,7 +254,8 @@ static int make_gpus(const struct ws_live_set *s, struct ws_gpus *g)
             (struct ws_policy_gpu_type){.name = spec->name,
                                         .n_sm = (int)spec->n_sms,
                                         .static_w = spec->static_mw / 1e3,
-                                        .idle_w_per_sm = spec->idle_mw_per_sm / 1e3};
+                                        .idle_w_per_sm = spec->idle_mw_per_sm / 1e3,
+                                        .preempts = true};
         g->gpus[g->n_gpus++] = (struct ws_policy_gpu){.type = i,
                                                       .sm_limit = (int)spec->n_sms,
                                                       .n_slots = s->n_slots ? s->n_slots : 2,
