@@ -6,7 +6,7 @@ EXTRA_DIST += doc/README.md tools/doc_paths.py
 dist_doc_DATA += README.md doc/architecture.md doc/check.md doc/containers.md doc/gate.md \
 	doc/gpu.md doc/jit.md doc/coverage.md doc/edl.md doc/live.md doc/models.md doc/passes.md \
 	doc/placement.md doc/policy-wattshare.md doc/sbeet.md doc/security.md doc/slurm.md \
-	doc/templates.md doc/tutorial-sharing.md
+	doc/templates.md doc/tutorial-fit.md doc/tutorial-sharing.md
 # Manual pages of verbs: synopsis, options and examples come from the program's own tables
 # (man/page.sh), so a cross-build needs to run the program that it makes.
 VERB_PAGES = man/wattshare.1 man/wattshare-analyze.1 man/wattshare-cluster.1 \

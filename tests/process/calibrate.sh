@@ -70,6 +70,15 @@ columns=app,time_s,power_w,inst_executed,inst_integer,inst_fp_32,inst_fp_64,flop
 printf '%s\na,0.8,100,1e6,1e7,1e7,0,0,0,0,1,1e5,4,1e5,1e5,1e5,1e5,1e5,4000,0.9,0.5\n' $columns >"$tmp/ms.csv"
 run 0 'is the time in the unit that its column says, and of one launch' --check --gpu v100 "$tmp/ms.csv"
 
+# The tutorial's table, commands and message are what it says.
+page="$src/doc/tutorial-fit.md"
+sed -n '/^```csv$/,/^```$/{/^```/!p}' "$page" >"$tmp/mine.csv"
+[ "$(wc -l <"$tmp/mine.csv")" -ge 3 ] || fail "the tutorial has no table"
+grep -q '^    wattshare fit --check --gpu v100 /tmp/mine.csv$' "$page" || fail "the tutorial has another command"
+run 0 '^matmul  *matmul  *1 ' --check --gpu v100 "$tmp/mine.csv"
+sed -i '1s/time_ms/time/' "$tmp/mine.csv"
+run 1 "mine.csv:1: $(sed -n 's/^    wattshare: .*mine\.csv:1: //p' "$page")" --check --gpu v100 "$tmp/mine.csv"
+
 verb=experiment
 for name in truth-fit truth-choice truth-curves; do
     run 1 "$name: --data must name" --out "$tmp/experiments" --no-plot $name
