@@ -21,6 +21,7 @@
 #include "backend/scheduling/gated.h"
 #include "backend/wire/out.h"
 #include "base/clock.h"
+#include "device/compiled.h"
 
 enum { LEARNED_MAX = 32, ACCOUNT_ROWS_MAX = 1024 };
 
@@ -276,6 +277,21 @@ static void learned_status(struct ws_server *s, Ws__StatusReply *r)
     }
 }
 
+static void compiled_status(Ws__StatusReply *r)
+{
+    struct ws_compiled_counts c = ws_compiled_counts();
+    r->n_kernels_cold = c.n_cold;
+    r->n_kernels_waiting = c.n_waiting;
+    r->n_kernels_compiled = c.n_compiled;
+    r->n_kernels_unsupported = c.n_not[WS_NOT_OPERATION];
+    r->n_kernels_large = c.n_not[WS_NOT_SIZE];
+    r->n_kernels_no_room = c.n_not[WS_NOT_ROOM];
+    r->n_kernels_not_faster = c.n_not[WS_NOT_FASTER];
+    r->n_codes_made = c.n_made;
+    r->n_codes_found = c.n_found;
+    r->n_codes_damaged = c.n_damaged;
+}
+
 void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
 {
     struct ws_dispatch_counts counts = ws_dispatch_counts(s);
@@ -286,6 +302,7 @@ void ws_status_daemon(struct ws_server *s, Ws__StatusReply *r)
     r->n_modules = ws_cache_n_codes(&s->cache);
     r->n_messages = s->stats.n_messages;
     r->n_commands = s->stats.n_commands;
+    compiled_status(r);
 }
 
 /* ---- what may be seen ---- */

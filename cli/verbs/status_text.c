@@ -296,12 +296,43 @@ static const struct counter policy_counters[] = {
     {"n_moves", "moves between GPUs"},
 };
 
+static const struct counter kernel_counters[] = {
+    {"n_kernels_compiled", "compiled"},
+    {"n_kernels_waiting", "being compiled"},
+    {"n_kernels_cold", "interpreted until they have run for long"},
+    {"n_kernels_unsupported", "with operations that have no code"},
+    {"n_kernels_large", "too large"},
+    {"n_kernels_no_room", "with no room for their code"},
+    {"n_kernels_not_faster", "faster when interpreted"},
+};
+static const struct counter code_counters[] = {
+    {"n_codes_made", "compiled"},
+    {"n_codes_found", "found on disk"},
+    {"n_codes_damaged", "damaged there"},
+};
+
 static void put_counters(FILE *f, const Ws__StatusReply *s, const struct counter *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         fprintf(f, "%s%" PRIu64 " %s", i ? ", " : "", ws_message_uint(&s->base, v[i].field),
                 v[i].words);
     fputc('\n', f);
+}
+
+/* Return: whether there is any. */
+static bool put_those_above_zero(FILE *f, const char *what, const Ws__StatusReply *s,
+                                 const struct counter *v, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t count = ws_message_uint(&s->base, v[i].field);
+        if (count)
+            fprintf(f, "%s%s%" PRIu64 " %s", any ? "" : what, any ? ", " : ": ", count, v[i].words);
+        any |= count != 0;
+    }
+    if (any)
+        fputc('\n', f);
+    return any;
 }
 
 #define PUT_TABLE(f, columns, messages, n)                                                         \
@@ -316,6 +347,9 @@ void ws_cli_status_text(FILE *f, const Ws__StatusReply *s)
         fprintf(f, "policy %s: ", s->policy);
         put_counters(f, s, policy_counters, WS_ARRAY_SIZE(policy_counters));
     }
+    if (put_those_above_zero(f, "kernels", s, kernel_counters, WS_ARRAY_SIZE(kernel_counters)))
+        put_those_above_zero(f, "machine code since the start", s, code_counters,
+                             WS_ARRAY_SIZE(code_counters));
     PUT_TABLE(f, gpu_columns, s->gpus, s->n_gpus);
     for (size_t i = 0; i < s->n_gpus; i++) {
         put_calibrated(f, s->gpus[i]);

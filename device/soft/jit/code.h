@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "device/compiled.h"
 #include "device/soft/jit/jit.h"
 #include "device/soft/jit/link.h"
 #include "device/soft/jit/llvm.h"
@@ -25,7 +26,8 @@ enum ws_jit_tier {
     WS_JIT_QUEUED,      /* for the thread that compiles, or in its hands */
     WS_JIT_TRIED,       /* compiled; blocks run both ways, to see which is faster */
     WS_JIT_COMPILED,    /* runs compiled from now on */
-    WS_JIT_INTERPRETED, /* stays in the interpreter: not taken, or slower when compiled */
+    WS_JIT_INTERPRETED, /* stays in the interpreter */
+    _WS_JIT_TIERS
 };
 
 /* Time for each warp instruction, of the best block that ran in one way. */
@@ -52,6 +54,7 @@ struct ws_jit_code {
     struct ws_jit_images *images;
     struct ws_jit_code *next; /* of the module */
 
+    enum ws_compiled_not why_not; /* set before it stays in the interpreter */
     _Atomic int tier; /* enum ws_jit_tier: what was written before it was set can be read after */
     _Atomic uint64_t cold_ticks;
     struct ws_jit_score score[2]; /* [compiled]; this and below: under the lock of tiers.c */
@@ -71,6 +74,12 @@ uint64_t ws_jit_code_bytes(const struct ws_jit_code *j);
 /* Takes away all that was made of it: it is interpreted. */
 void ws_jit_code_drop(struct ws_jit_code *j);
 void ws_jit_code_free(struct ws_jit_code *j);
+
+/* ---- counts.c ---- */
+void ws_jit_set_tier(struct ws_jit_code *j, enum ws_jit_tier tier);
+/* The kernel is there from now on, or goes. */
+void ws_jit_count(const struct ws_jit_code *j, bool is_there);
+void ws_jit_add_totals(const struct ws_jit_totals *more);
 
 /* ---- jit.c ---- */
 /* Code was made of one of the module's kernels. What the module may not hold is dropped. Return:

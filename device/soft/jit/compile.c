@@ -2,7 +2,6 @@
 /* device/soft/jit/compile.c - from an image to machine code. */
 #include "config.h"
 
-#include <pthread.h>
 #include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +17,6 @@
 
 #define L ws_llvm
 enum { LANES = 32, MAX_INSTRUCTIONS = 20000 };
-
-static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ws_jit_totals totals;
-
-struct ws_jit_totals ws_jit_totals(void)
-{
-    pthread_mutex_lock(&totals_lock);
-    struct ws_jit_totals t = totals;
-    pthread_mutex_unlock(&totals_lock);
-    return t;
-}
 
 static int keep_claims(struct ws_jit_code *j, struct ws_jit_plan *p)
 {
@@ -155,8 +143,10 @@ static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
         j->has_narrow = false;
         r = emit_versions(j, p);
     }
-    if (r == 1)
+    if (r == 1) {
+        p->too_large = true;
         snprintf(p->why, sizeof(p->why), "too long for LLVM");
+    }
     return r;
 }
 
@@ -179,12 +169,10 @@ static void say(struct ws_jit_code *j, enum code_came how, const char *why)
         fprintf(stderr, "jit: %s: %s%s, %llu us, %llu bytes\n", j->name,
                 why ? "not taken: " : words[how], why ? why : "",
                 (unsigned long long)j->compile_ns / 1000, (unsigned long long)bytes);
-    pthread_mutex_lock(&totals_lock);
-    totals.n_compiled += !why && how == COMPILED;
-    totals.n_loaded += !why && how == LOADED;
-    totals.n_refused += !!why;
-    totals.compile_ns += j->compile_ns;
-    pthread_mutex_unlock(&totals_lock);
+    ws_jit_add_totals(&(struct ws_jit_totals){.n_compiled = !why && how == COMPILED,
+                                              .n_loaded = !why && how == LOADED,
+                                              .n_refused = why != NULL,
+                                              .compile_ns = j->compile_ns});
 }
 
 int ws_jit_compile_begin(struct ws_jit_code *j)
@@ -200,6 +188,7 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
     if (r == 0)
         r = emit(j, &p);
     j->compile_ns = cpu_ns() - start;
+    j->why_not = r < 0 ? WS_NOT_ROOM : p.too_large ? WS_NOT_SIZE : WS_NOT_OPERATION;
     if (r)
         say(j, COMPILED, r < 0 ? "no memory" : p.why);
     ws_jit_plan_deinit(&p);
@@ -307,6 +296,7 @@ int ws_jit_compile_finish(struct ws_jit_code *j)
     enum code_came how = has_key && load(j, key) ? LOADED : COMPILED;
     int r = how == LOADED ? 0 : compile(j, has_key ? key : NULL, why, sizeof(why));
     end_llvm(j);
+    j->why_not = r < 0 ? WS_NOT_ROOM : WS_NOT_OPERATION;
     j->compile_ns += cpu_ns() - start;
     say(j, how, r < 0 ? "no memory" : r ? why : NULL);
     return r;
@@ -328,6 +318,7 @@ void ws_jit_code_drop(struct ws_jit_code *j)
 
 void ws_jit_code_free(struct ws_jit_code *j)
 {
+    ws_jit_count(j, false);
     ws_jit_code_drop(j);
     free(j);
 }

@@ -248,13 +248,14 @@ bool ws_jit_keep(struct ws_jit_code *j)
         return j->run != NULL;
     atomic_fetch_sub(&j->images->bytes, bytes);
     ws_jit_code_drop(j);
+    j->why_not = WS_NOT_ROOM;
     return false;
 }
 
 static void compile_here(struct ws_jit_code *j, struct ws_payer *payer)
 {
     bool ok = ws_jit_compile_begin(j) == 0 && ws_jit_compile_finish(j) == 0 && ws_jit_keep(j);
-    atomic_store(&j->tier, ok ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
+    ws_jit_set_tier(j, ok ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
     if (payer)
         atomic_fetch_add(&payer->work_ns, j->compile_ns);
 }
@@ -272,6 +273,7 @@ static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_c
     j->images = all;
     j->next = all->first;
     all->first = j;
+    ws_jit_count(j, true);
     return j;
 }
 

@@ -69,6 +69,7 @@ static bool add_row(struct ws_jit_plan *p, uint32_t off, uint8_t width, uint32_t
     }
     if (!p->row_at[off / 64]) {
         if (p->n_rows == WS_JIT_MAX_ROWS) {
+            p->too_large = true;
             snprintf(p->why, sizeof(p->why), "more than %d registers", WS_JIT_MAX_ROWS);
             return false;
         }
@@ -493,6 +494,7 @@ static bool is_costly(struct ws_jit_plan *p)
     const char *most = getenv("WS_SOFT_JIT_MEETINGS");
     if (rows * p->img->n_segs <= (most ? strtoull(most, NULL, 0) : WS_JIT_MAX_MEETINGS))
         return false;
+    p->too_large = true;
     snprintf(p->why, sizeof(p->why), "%llu meetings", (unsigned long long)rows * p->img->n_segs);
     return true;
 }
@@ -510,6 +512,7 @@ int ws_jit_plan_init(struct ws_jit_plan *p, const struct ws_code *code,
     p->full = UINT32_MAX >> (32 - p->lanes);
     memcpy(p->block, block, sizeof(p->block));
     p->n_warps = (block[0] * block[1] * block[2] + 31) / 32;
+    p->too_large = img->n_uops > WS_JIT_MAX_UOPS;
     snprintf(p->why, sizeof(p->why), "too large");
     if (img->n_uops > WS_JIT_MAX_UOPS || img->recursive || img->sp_off)
         return 1;

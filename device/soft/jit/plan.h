@@ -57,7 +57,8 @@ struct ws_jit_plan {
     uint64_t **dirty;    /* by segment: rows that may differ from the register file there */
     uint64_t *ever_live; /* rows that are live where some segment begins */
     struct ws_arena arena;
-    char why[96]; /* why the image is not taken */
+    char why[96];   /* why the image is not taken */
+    bool too_large; /* …which is its size */
 };
 
 /* Lanes of a warp that is whole, in blocks of this shape: fewer than 32 where a block has fewer. */

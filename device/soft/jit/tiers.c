@@ -95,7 +95,7 @@ static struct ws_jit_code *take(void)
             return j;
         pay(j);
         ws_jit_code_drop(j);
-        atomic_store(&j->tier, WS_JIT_INTERPRETED);
+        ws_jit_set_tier(j, WS_JIT_INTERPRETED);
     }
     return NULL;
 }
@@ -116,9 +116,7 @@ static void *compiler_main(void *arg)
         if (j->orphaned)
             ws_jit_code_free(j);
         else
-            atomic_store_explicit(&j->tier,
-                                  !r && ws_jit_keep(j) ? WS_JIT_TRIED : WS_JIT_INTERPRETED,
-                                  memory_order_release);
+            ws_jit_set_tier(j, !r && ws_jit_keep(j) ? WS_JIT_TRIED : WS_JIT_INTERPRETED);
     }
     runs = false;
     pthread_mutex_unlock(&lock);
@@ -170,7 +168,7 @@ static void enqueue(struct ws_jit_code *j, struct ws_payer *payer)
     } else if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
                (runs || start_thread())) {
         runs = true;
-        atomic_store(&j->tier, WS_JIT_QUEUED);
+        ws_jit_set_tier(j, WS_JIT_QUEUED);
         payer->n_queued++;
         j->payer = ws_payer_ref(payer);
         j->next_queued = NULL;
@@ -188,7 +186,8 @@ static void judge(struct ws_jit_code *j, bool compiled, uint64_t n_insns, uint64
     s->best = s->n == 0 || each < s->best ? each : s->best;
     s->n++;
     if (a->n >= TRIED_BLOCKS && b->n >= TRIED_BLOCKS) {
-        atomic_store(&j->tier, b->best < a->best ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
+        j->why_not = WS_NOT_FASTER;
+        ws_jit_set_tier(j, b->best < a->best ? WS_JIT_COMPILED : WS_JIT_INTERPRETED);
         if (getenv("WS_SOFT_JIT_SAY"))
             fprintf(stderr, "jit: %s: takes %.2f of the interpreter's time\n", j->name,
                     b->best / a->best);

@@ -790,6 +790,7 @@ static void test_tiers(void **state)
     if (!ws_llvm_open())
         skip();
     tiers_begin(&f, &words, &j);
+    assert_int_equal(ws_compiled_counts().n_cold, 1);
     int last = WS_JIT_COLD, seen = 1 << WS_JIT_COLD;
     while (last < WS_JIT_COMPILED) {
         tiers_launch(&f, words);
@@ -801,7 +802,10 @@ static void test_tiers(void **state)
     assert_int_equal(last, WS_JIT_COMPILED);
     assert_true(j->score[0].n >= 8 && j->score[1].n >= 8);
     tiers_launch(&f, words);
+    assert_int_equal(ws_compiled_counts().n_compiled, 1);
+    assert_int_equal(ws_compiled_counts().n_cold, 0);
     fix_deinit(&f);
+    assert_int_equal(ws_compiled_counts().n_compiled, 0);
     unsetenv("WS_SOFT_JIT");
 }
 
@@ -969,6 +973,33 @@ static void test_a_user_s_queue_is_bounded(void **state)
     hot_end(&h);
 }
 
+/* Those that wait, those that have an operation without code, and those that were faster before. */
+static void test_kernels_are_counted(void **state)
+{
+    struct hot h;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    hot_begin(&h, HEAD "trap;\n" TAIL
+                       ".visible .entry b() { brkpt; ret; }\n.visible .entry c() { ret; }\n");
+    struct ws_jit_code *odd = hot_kernel(&h, 1, 32, 0), *slow = hot_kernel(&h, 2, 32, 0);
+    assert_true(ws_compiled_counts().n_waiting + ws_compiled_counts().n_compiled <= 2);
+    wait_for(odd);
+    wait_for(slow);
+    struct ws_compiled_counts c = ws_compiled_counts();
+    assert_int_equal(c.n_waiting, 0);
+    assert_int_equal(c.n_compiled, 1);
+    assert_int_equal(c.n_not[WS_NOT_OPERATION], 1);
+    for (unsigned k = 0; k < 16; k++)
+        ws_jit_ran(slow, NULL, k % 2, 1, k % 2 ? 2000 : 1000);
+    c = ws_compiled_counts();
+    assert_int_equal(c.n_compiled, 0);
+    assert_int_equal(c.n_not[WS_NOT_FASTER], 1);
+    hot_end(&h);
+    c = ws_compiled_counts();
+    assert_int_equal(c.n_not[WS_NOT_FASTER] + c.n_not[WS_NOT_OPERATION] + c.n_cold, 0);
+}
+
 /* What exceeds the memory that was told when the module was loaded is not kept. */
 static void test_memory_of_a_module_is_bounded(void **state)
 {
@@ -990,7 +1021,10 @@ static void test_memory_of_a_module_is_bounded(void **state)
     }
     assert_in_range(n_kept, 1, WS_JIT_KERNEL_SHAPES - 1);
     assert_in_range(held, 1, most);
+    assert_int_equal(ws_compiled_counts().n_compiled, n_kept);
+    assert_int_equal(ws_compiled_counts().n_not[WS_NOT_ROOM], 1);
     hot_end(&h);
+    assert_int_equal(ws_compiled_counts().n_not[WS_NOT_ROOM], 0);
 }
 
 /* LLVM may take the square of a function's length, and cannot be stopped. */
@@ -1012,7 +1046,9 @@ static void test_long_kernels_are_not_taken(void **state)
     wait_for(j);
     assert_int_equal(atomic_load(&j->tier), WS_JIT_INTERPRETED);
     assert_in_range(j->compile_ns, 0, 1000000000);
+    assert_int_equal(ws_compiled_counts().n_not[WS_NOT_SIZE], 1);
     hot_end(&h);
+    assert_int_equal(ws_compiled_counts().n_not[WS_NOT_SIZE], 0);
 }
 
 static int told_fd; /* whoever ends with all that an end has to do writes here */
@@ -1126,6 +1162,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unloaded_while_it_is_compiled),
         cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_a_user_s_queue_is_bounded),
+        cmocka_unit_test(test_kernels_are_counted),
         cmocka_unit_test(test_memory_of_a_module_is_bounded),
         cmocka_unit_test(test_long_kernels_are_not_taken),
         cmocka_unit_test(test_shapes_are_bounded),
