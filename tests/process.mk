@@ -6,7 +6,8 @@ PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/proces
 	tests/process/cuda_pair.sh tests/process/merged.sh tests/process/cuda_lib.sh \
 	tests/process/machine.sh tests/process/faults.sh tests/process/endless.sh \
 	tests/process/kills.sh tests/process/kills_policies.sh tests/process/profile.sh \
-	tests/process/profiles.sh tests/process/real_clients.sh tests/process/scaled.sh \
+	tests/process/kept.sh tests/process/profiles.sh tests/process/real_clients.sh \
+	tests/process/scaled.sh \
 	tests/process/sim.sh tests/process/sim_rt.sh tests/process/tasks.sh \
 	tests/process/policy.sh tests/process/examples.sh tests/process/tutorial.sh \
 	tests/process/energy.sh tests/process/nvml.sh tests/process/report.sh \
