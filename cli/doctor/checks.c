@@ -90,6 +90,24 @@ static void check_toolkit(struct ws_doctor *d, struct ws_finding *f)
                          : "there is no CUDA toolkit; only building CUDA programs needs one");
 }
 
+static void check_compiler(struct ws_doctor *d, struct ws_finding *f)
+{
+    static const char *const dirs[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64"};
+    char file[64];
+    for (int version = 16; version >= 14; version--)
+        for (size_t i = 0; i < WS_ARRAY_SIZE(dirs); i++) {
+            snprintf(file, sizeof(file), "%s/libLLVM-%d.so.1", dirs[i], version);
+            if (access(ws_doctor_path(d, file), F_OK))
+                continue;
+            ws_finding_set(f, WS_FINDING_GOOD, "software GPUs compile kernels with LLVM %d",
+                           version);
+            return;
+        }
+    ws_finding_set(
+        f, WS_FINDING_GOOD,
+        "there is no LLVM 14 to 16; software GPUs interpret kernels, which takes longer");
+}
+
 static void check_libraries(struct ws_doctor *d, struct ws_finding *f)
 {
     static const char *const dirs[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
@@ -181,6 +199,7 @@ const struct ws_check ws_doctor_checks[] = {
     {"locked memory", check_memlock},
     {"shared memory", check_shared_memory},
     {"toolkit", check_toolkit},
+    {"compiler", check_compiler},
     {"libraries", check_libraries},
     {"group", check_group},
     {"daemon", check_daemon},

@@ -30,8 +30,9 @@ finding 0 good MPS "not running"
 finding 0 good libraries "no library"
 finding 0 note daemon "systemctl start wattshared"
 finding 0 good toolkit "there is no CUDA toolkit" PATH=/usr/bin:/bin
+finding 0 good compiler "there is no LLVM"
 "$wattshare" doctor --json --socket "$none" >"$tmp/json" || fail "doctor --json"
-[ "$(grep -c '"check":' "$tmp/json")" = 14 ] || { cat "$tmp/json"; fail "14 checks are expected"; }
+[ "$(grep -c '"check":' "$tmp/json")" = 15 ] || { cat "$tmp/json"; fail "15 checks are expected"; }
 run 2 '' doctor x
 
 # device files, and none of the driver's libraries
@@ -100,6 +101,9 @@ mkdir -p "$root/usr/local/cuda/bin" "$root/usr/local/cuda/lib64"
 printf '#!/bin/sh\n' >"$root/usr/local/cuda/bin/nvcc"
 chmod 755 "$root/usr/local/cuda/bin/nvcc"
 finding 0 good toolkit "the CUDA toolkit is there"
+mkdir -p "$root/usr/lib/x86_64-linux-gnu"
+touch "$root/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1"
+finding 0 good compiler "with LLVM 15"
 touch "$root/usr/local/cuda/lib64/libcublas.so.12"
 finding 0 note libraries "libcublas.so.12"
 

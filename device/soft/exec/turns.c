@@ -194,8 +194,8 @@ static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
 }
 
 /* ---- turns ---- */
-/* What take_up() reads of a split, member by member: a copy of the whole would wait for its parts to
- * be written. */
+/* What take_up() reads of a split, member by member: a copy of the whole would wait for its parts
+ * to be written. */
 static inline struct ws_split taken(const struct ws_split *s)
 {
     return (struct ws_split){.u = s->u,

@@ -66,7 +66,8 @@ static void refuse(struct ws_jit_code **at)
     struct ws_jit_code *j = *at;
     unqueue(at);
     j->payer = ws_payer_unref(j->payer);
-    atomic_store(&j->tier, WS_JIT_INTERPRETED);
+    j->why_not = WS_NOT_OPERATION;
+    ws_jit_set_tier(j, WS_JIT_INTERPRETED);
 }
 
 void ws_jit_failed(const char *why)
@@ -163,8 +164,9 @@ static bool start_thread(void)
 static void enqueue(struct ws_jit_code *j, struct ws_payer *payer)
 {
     pthread_mutex_lock(&lock);
-    if (failed) {
-        atomic_store(&j->tier, WS_JIT_INTERPRETED);
+    if (failed && atomic_load(&j->tier) == WS_JIT_COLD) {
+        j->why_not = WS_NOT_OPERATION;
+        ws_jit_set_tier(j, WS_JIT_INTERPRETED);
     } else if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
                (runs || start_thread())) {
         runs = true;
