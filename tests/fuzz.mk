@@ -80,7 +80,7 @@ tests_fuzz_fuzz_zmtp_LDADD = $(FUZZ_DRIVER) $(BACKEND_LDADD)
 
 dist_check_SCRIPTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
 TESTS += tests/fuzz/exec.sh tests/fuzz/protocol.sh tests/fuzz/ptx.sh tests/fuzz/server.sh
-dist_noinst_SCRIPTS += tests/fuzz/fuzz.sh
+dist_noinst_SCRIPTS += tests/fuzz/fuzz.sh tests/fuzz/coverage.sh
 EXTRA_DIST += tests/fuzz/README.md tests/fuzz/ptx.dict tests/corpus/config tests/corpus/coverage \
 	tests/corpus/cubin tests/corpus/decode tests/corpus/exec tests/corpus/fatbin \
 	tests/corpus/link tests/corpus/protocol tests/corpus/ptx tests/corpus/session \
