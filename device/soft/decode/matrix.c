@@ -3,8 +3,8 @@
  * ws_matrixop that holds its rows.
  *
  * The modifiers come as text (rows W of opcodes.def). What is refused by name: sparse and
- * block-scaled products, tiles of 8-bit elements, and what only sm_90a and later have (wgmma,
- * tcgen05). */
+ * block-scaled products, tiles of 8-bit elements, and what only sm_100 and later have (tcgen05). */
+#include <stdio.h>
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -276,6 +276,128 @@ static bool multiply(struct ws_dec *d, insn i, struct modifier_words *w, bool wm
     return true;
 }
 
+/* ---- wgmma ---- */
+/* The shape is m64, any n that is a multiple of 8, and k of 32 bytes. */
+static bool wide_shape(struct modifier_words *w, struct ws_wgmmaop *o)
+{
+    unsigned n, k;
+    int used = 0;
+    if (sscanf(w->at, ".m64n%3uk%3u%n", &n, &k, &used) != 2 || n % 8 || !n ||
+        n / 8 > WS_WGMMA_TILES)
+        return false;
+    w->at += used;
+    o->n_tiles = (uint8_t)(n / 8);
+    o->tile.m = 16;
+    o->tile.n = 8;
+    o->tile.k = (uint16_t)k;
+    return true;
+}
+
+/* The sums' registers are read and written: those of eight columns, then of the next eight. */
+static bool wide_sums(struct ws_dec *d, const struct ws_ptx_operand *v, struct ws_wgmmaop *o)
+{
+    type t = reg_type(o->tile.d.elem, true);
+    unsigned n = o->n_tiles * o->tile.d.n;
+    if (v->kind != WS_OPD_VEC || v->n != n)
+        return false;
+    for (unsigned k = 0; k < n; k++) {
+        bool finish;
+        if (v->v[k].kind != WS_OPD_REG)
+            return false;
+        o->rows[k] = ws_dec_dst(d, &v->v[k], t, &finish);
+        if (finish) /* not a row of its own: its width is another */
+            return false;
+    }
+    return true;
+}
+
+/* An immediate factor of 1 or -1, and whether a matrix is transposed in memory. */
+static bool immediate(insn i, unsigned at, int64_t a, int64_t b, int64_t *ret)
+{
+    if (at >= i->n_operands || i->operands[at].kind != WS_OPD_IMM)
+        return false;
+    *ret = i->operands[at].imm;
+    return *ret == a || *ret == b;
+}
+
+static bool wide_modifiers(struct modifier_words *w, struct ws_wgmmaop *o)
+{
+    struct ws_matrixop *t = &o->tile;
+    if (!eat(w, "sync") || !eat(w, "aligned") || !wide_shape(w, o) || !elem_word(w, &t->d.elem) ||
+        !elem_word(w, &t->a.elem) || !elem_word(w, &t->b.elem))
+        return false;
+    if (t->a.elem == WS_ELEM_B1 && (!eat(w, "and") || !eat(w, "popc")))
+        return false;
+    t->and_popc = t->a.elem == WS_ELEM_B1;
+    t->satfinite = eat(w, "satfinite");
+    t->c.elem = t->d.elem;
+    t->b.which = WS_FRAG_B;
+    t->c.which = t->d.which = WS_FRAG_C;
+    return !*w->at && fit(t) && bits(t->a.elem) * t->k == 8 * WS_WGMMA_K_BYTES &&
+           t->a.elem != WS_ELEM_F64 && t->a.elem != WS_ELEM_S4 && t->a.elem != WS_ELEM_U4;
+}
+
+/* The factors of A and B, and of halves, which of the matrices in memory are transposed. */
+static bool wide_factors(insn i, struct ws_wgmmaop *o)
+{
+    int64_t v[4] = {1, 1, 0, 0};
+    uint8_t e = o->tile.a.elem;
+    unsigned at = 4;
+    bool halves = e == WS_ELEM_F16 || e == WS_ELEM_BF16;
+    if (is_float(e) && (!immediate(i, at, 1, -1, &v[0]) || !immediate(i, at + 1, 1, -1, &v[1])))
+        return false;
+    at += is_float(e) ? 2 : 0;
+    if (halves && !o->a_in_registers && !immediate(i, at++, 0, 1, &v[2]))
+        return false;
+    if (halves && !immediate(i, at++, 0, 1, &v[3]))
+        return false;
+    o->minus_a = v[0] < 0;
+    o->minus_b = v[1] < 0;
+    o->a_by_rows = v[2];
+    o->b_by_rows = v[3];
+    return at == i->n_operands;
+}
+
+static bool wide_multiply(struct ws_dec *d, insn i, struct modifier_words *w)
+{
+    struct ws_wgmmaop *o = ws_arena_alloc(&d->code->arena, sizeof(*o));
+    if (!o) {
+        d->oom = true;
+        return true;
+    }
+    struct ws_matrixop *t = &o->tile;
+    t->what = WS_MATRIX_MULTIPLY;
+    if (!wide_modifiers(w, o) || i->n_operands < 4)
+        return false;
+    t->a.n = (uint8_t)n_regs(t, &t->a);
+    t->b.n = (uint8_t)n_regs(t, &t->b);
+    t->c.n = t->d.n = (uint8_t)n_regs(t, &t->d);
+    o->a_in_registers = i->operands[1].kind == WS_OPD_VEC;
+    if (o->a_in_registers ? !sources(d, &i->operands[1], &t->a)
+                          : !(o->a = ws_dec_src(d, &i->operands[1], WS_T_B64)))
+        return false;
+    o->b = ws_dec_src(d, &i->operands[2], WS_T_B64);
+    o->adds = ws_dec_pred(d, &i->operands[3], &o->adds_not);
+    if (!wide_factors(i, o) || !wide_sums(d, &i->operands[0], o))
+        return false;
+    if (ws_matrix_plan(t, &d->code->arena) < 0)
+        d->oom = true;
+    ws_dec_emit(d, WS_H_bar_warp)->e = (int32_t)ws_dec_const(d, 4, UINT32_MAX);
+    ws_dec_emit(d, WS_H_wgmma)->imm = (int64_t)(uintptr_t)o;
+    return true;
+}
+
+/* Products are done at once, so that fences, groups and waiting for them have nothing to do. */
+static bool wgmma(struct ws_dec *d, insn i, struct modifier_words *w)
+{
+    if (eat(w, "mma_async"))
+        return wide_multiply(d, i, w);
+    if (!eat(w, "fence") && !eat(w, "commit_group") && !eat(w, "wait_group"))
+        return false;
+    ws_dec_emit(d, WS_H_nop);
+    return true;
+}
+
 /* ---- tiles of 8 x 8 halves ---- */
 static unsigned tile_count(struct modifier_words *w)
 {
@@ -339,6 +461,9 @@ void ws_dec_matrix(struct ws_dec *d, insn i)
         break;
     case WS_OP_MMA:
         ok = multiply(d, i, &w, false);
+        break;
+    case WS_OP_WGMMA:
+        ok = wgmma(d, i, &w);
         break;
     case WS_OP_LDMATRIX:
     case WS_OP_STMATRIX:

@@ -70,6 +70,25 @@ struct ws_matrixop {
     int64_t offset;
 };
 
+/* wgmma.mma_async, as one of its four warps executes it: sixteen of the 64 rows of A and D, all of
+ * B. The products are made eight columns at a time. Matrices in memory are said by descriptors of
+ * 64 bits (9.7.15.5.1). */
+enum {
+    WS_WGMMA_TILES = 32,   /* of eight columns, at most */
+    WS_WGMMA_K_BYTES = 32, /* of a row of A, of a column of B: of all types */
+};
+struct ws_wgmmaop {
+    struct ws_matrixop tile;
+    uint8_t n_tiles;
+    bool a_in_registers;
+    bool a_by_rows, b_by_rows; /* in memory neighbours are of one k; else those of one row of A,
+                                * column of B */
+    bool minus_a, minus_b, adds_not;
+    uint32_t a, b;                     /* rows u64: descriptors */
+    uint32_t adds;                     /* predicate word: D is added to, else it begins at 0 */
+    uint32_t rows[4 * WS_WGMMA_TILES]; /* of D, tile.d.n each */
+};
+
 uint32_t ws_elem_bits(enum ws_elem e);
 /* Finds the places of the fragments of @o, in @a. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_matrix_plan(struct ws_matrixop *o, struct ws_arena *a);
