@@ -75,16 +75,13 @@ static bool coop_place(struct ws_tenant *t, struct ws_run *r)
     uint32_t sm;
     struct ws_sm_use *use = t->sms;
     while (n < r->n_blocks && sm_find(t, r, &sm)) {
-        (void)ws_run_occupy_locked(r,
-                                   &use[sm]); /* the slot is chosen again when the block is dealt */
-        r->coop_sm[n++] = (uint16_t)sm;
+        uint32_t slot = ws_run_occupy_locked(r, &use[sm]);
+        r->coop_at[n++] = (struct ws_coop_place){(uint16_t)sm, (uint16_t)slot};
     }
     bool ok = n == r->n_blocks;
-    /* slots are given from the lowest free one up, so they are given back from the highest down */
-    while (n--) {
-        struct ws_sm_use *u = &use[r->coop_sm[n]];
-        ws_run_vacate_locked(r, u, 31 - (uint32_t)__builtin_clz(u->slots));
-    }
+    /* They are taken again when the blocks are dealt. */
+    while (n--)
+        ws_run_vacate_locked(r, &use[r->coop_at[n].sm], r->coop_at[n].slot);
     return ok;
 }
 
@@ -129,7 +126,7 @@ static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
 static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
 {
     for (uint64_t i = 0; i < r->n_blocks; i++) {
-        struct ws_dealt_block *b = deal_to(s, t, r, r->coop_sm[i]);
+        struct ws_dealt_block *b = deal_to(s, t, r, r->coop_at[i].sm);
         if (!b) {
             ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks",
                         ws_run_name(r));

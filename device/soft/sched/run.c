@@ -121,7 +121,7 @@ static void run_free(struct ws_run *r)
         free(r->costs);
     }
     ws_soft_progress_free(r->progress);
-    free(r->coop_sm);
+    free(r->coop_at);
     free(r->grid.parts);
     free(r->grid.reuse);
     ws_inspect_launch_free(r->grid.inspect_launch);
@@ -144,7 +144,7 @@ static bool run_pay(struct ws_run *r)
     each = sizeof(r->units[0]) + sizeof(r->costs[0]) + (d->vclock ? WS_FLIGHT_UNIT_BYTES : 0);
     needed = sizeof(*r) + (r->n_owed + few) * each +
              (d->fitted.has_power ? sizeof(*r->grid.reuse) : 0) +
-             (r->coop ? r->n_blocks * sizeof(r->coop_sm[0]) : 0) +
+             (r->coop ? r->n_blocks * sizeof(r->coop_at[0]) : 0) +
              (parts ? parts->n * sizeof(r->grid.parts[0]) : 0);
     if (!ws_bill_take(&r->bill, r->payer, needed, (many - few) * each)) {
         ws_soft_fail(r->op, WS_DEV_E_NO_MEMORY,
@@ -297,9 +297,9 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
         ok &= r->grid.reuse != NULL;
     }
     if (r->coop)
-        r->coop_sm = ws_alloc_array(r->n_blocks, sizeof(r->coop_sm[0]));
+        r->coop_at = ws_alloc_array(r->n_blocks, sizeof(r->coop_at[0]));
     ok &= !d->inspect || !ws_inspect_launch_new(&r->grid.inspect_launch, d->inspect, r->n_all);
-    if (!ok || (r->coop && !r->coop_sm) || !parts_new(r, op->launch.parts))
+    if (!ok || (r->coop && !r->coop_at) || !parts_new(r, op->launch.parts))
         return run_refuse(r, op);
     struct ws_grid *g = &r->grid;
     g->code = inst->module->code;

@@ -16,6 +16,9 @@ enum {
 };
 enum { WS_RUN_FEW_UNITS = 4, WS_RUN_SPARE_MAX = 8 };
 
+struct ws_coop_place {
+    uint16_t sm, slot;
+};
 struct ws_run {
     struct ws_list link;      /* tenant's runs; when ended: the list of the ended */
     struct ws_list deal_link; /* tenant's dealing, while blocks are left */
@@ -41,7 +44,7 @@ struct ws_run {
     bool idle;         /* the clock knows that all of them poll */
     /* Of a launch that is resumed, or to be filled when it is preempted; else NULL. */
     struct ws_soft_progress *progress;
-    uint16_t *coop_sm;      /* [n_blocks], once a cooperative kernel is placed */
+    struct ws_coop_place *coop_at; /* [n_blocks], once a cooperative kernel is placed */
     struct ws_payer *payer; /* of the space: who pays for the blocks' memory, and for records */
     struct ws_bill bill;    /* for this structure and what it refers to */
     uint64_t state_bytes;   /* of a block */

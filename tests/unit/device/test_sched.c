@@ -349,6 +349,42 @@ static void test_cooperative(void **state)
     assert_int_equal(ws_space_device_bytes(f->space[0]), 8192); /* the barrier's memory is gone */
 }
 
+/* A kernel of small blocks, which so many fill the device with as it has places for. */
+enum { SMALL_RESIDENT = 64 };
+static struct ws_op *launch_small(struct fixture *f, uint32_t blocks, struct double_params p,
+                                  uint32_t flags)
+{
+    struct ws_op *op = op_launch(f, 0, blocks, p);
+    op->launch.block[0] = 32;
+    op->launch.flags = flags;
+    ws_device_submit(f->device, op);
+    return op;
+}
+
+/* A cooperative kernel that does not fit takes nobody's place: not where blocks that have ended
+ * were below others that go on. */
+static void test_cooperative_takes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    for (int k = 0; k < 2; k++)
+        launch_small(
+            f, SMALL_RESIDENT / 2,
+            (struct double_params){
+                .kind = DOUBLE_WAIT, .n_insns = 1000, .flag = f->flag + k, .ran = f->ran + 100 * k},
+            0);
+    f->flag[0] = 1;
+    wait_done(f, 1);
+    struct ws_op *op = launch_small(
+        f, SMALL_RESIDENT,
+        (struct double_params){
+            .kind = DOUBLE_BARRIER, .n_insns = 10, .flag = f->flag + 2, .ran = f->ran + 200},
+        WS_LAUNCH_COOPERATIVE);
+    assert_int_equal(f->n_done, 1);
+    f->flag[1] = 1;
+    wait_done(f, 3);
+    assert_int_equal(op->error, WS_DEV_OK);
+}
+
 static void test_wrong_launches(void **state)
 {
     static const struct {
@@ -979,6 +1015,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_fault_stops_its_kernel_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_ends_all_of_one_client, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cooperative_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_launches, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_chain_from_done_keeps_the_stack_flat, setup,
                                         teardown),
