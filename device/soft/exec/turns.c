@@ -294,13 +294,18 @@ static inline int32_t favour_left(const struct ws_round *r, int64_t ran)
     return r->favour > ran ? r->favour - (int32_t)ran : 0;
 }
 
+static inline uint32_t spent_with(const struct ws_round *r, int64_t ran)
+{
+    return r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+}
+
 /* What a split keeps when the core is left, however: @ran is what it has spent. */
 static inline void note_left(const struct ws_blockrun *b, struct ws_split *s, int64_t ran)
 {
     s->depth = b->ctx.depth;
     s->granted = false;
     s->last_run = b->ctx.w->stamp;
-    s->spent = b->round.spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    s->spent = spent_with(&b->round, ran);
     s->favour = favour_left(&b->round, ran);
 }
 
@@ -364,7 +369,7 @@ static inline bool swap_split(struct ws_blockrun *b)
     struct ws_warp *w = c->w;
     struct order o;
     int64_t ran = r->before - c->budget;
-    uint32_t spent = r->spent + (uint32_t)WS_MIN(ran, (int64_t)ROTATE);
+    uint32_t spent = spent_with(r, ran);
     if (c->budget <= 0 || !find_lowest(w, c->depth, &o) || favour_left(r, ran) || spent >= ROTATE ||
         (c->u > o.low && o.seen & place_of(c->u)))
         return false;

@@ -60,12 +60,18 @@ static void pay(struct ws_jit_code *j)
     j->payer = ws_payer_unref(j->payer);
 }
 
-/* The kernel, which is in the queue, stays in the interpreter. */
-static void refuse(struct ws_jit_code **at)
+/* The kernel waits no more, and nobody pays for it. */
+static struct ws_jit_code *withdraw(struct ws_jit_code **at)
 {
     struct ws_jit_code *j = *at;
     unqueue(at);
     j->payer = ws_payer_unref(j->payer);
+    return j;
+}
+
+/* LLVM is not there any more for the kernel. */
+static void refuse(struct ws_jit_code *j)
+{
     j->why_not = WS_NOT_OPERATION;
     ws_jit_set_tier(j, WS_JIT_INTERPRETED);
 }
@@ -78,7 +84,7 @@ void ws_jit_failed(const char *why)
     pthread_mutex_lock(&lock);
     failed = true;
     while (queue)
-        refuse(&queue);
+        refuse(withdraw(&queue));
     pthread_mutex_unlock(&lock);
     ws_log(WS_ERROR, "jit: from now on kernels are interpreted that are not compiled yet");
     for (;;)
@@ -165,8 +171,7 @@ static void enqueue(struct ws_jit_code *j, struct ws_payer *payer)
 {
     pthread_mutex_lock(&lock);
     if (failed && atomic_load(&j->tier) == WS_JIT_COLD) {
-        j->why_not = WS_NOT_OPERATION;
-        ws_jit_set_tier(j, WS_JIT_INTERPRETED);
+        refuse(j);
     } else if (atomic_load(&j->tier) == WS_JIT_COLD && payer->n_queued < QUEUED &&
                (runs || start_thread())) {
         runs = true;
@@ -231,10 +236,8 @@ bool ws_jit_tiers_leave(struct ws_jit_code *j)
     struct ws_jit_code **at = &queue;
     while (*at && *at != j)
         at = &(*at)->next_queued;
-    if (*at) {
-        unqueue(at);
-        j->payer = ws_payer_unref(j->payer);
-    }
+    if (*at)
+        (void)withdraw(at);
     j->orphaned = j == current;
     pthread_mutex_unlock(&lock);
     return !j->orphaned;
