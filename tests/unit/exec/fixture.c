@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "tests/unit/exec/fixture.h"
@@ -195,6 +198,16 @@ int fix_load(struct fix *f, const char *ptx)
         }
     }
     return 0;
+}
+
+void fix_run_again(char *const args[], int want)
+{
+    pid_t pid;
+    int status;
+    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, args, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), want);
 }
 
 void fix_must_load(struct fix *f, const char *ptx)

@@ -79,6 +79,8 @@ int fix_teardown(void **state);
 /* Parses and decodes. Return: what ws_code_new() returned, or ws_ptx_parse() if that failed; diags
  * say why. */
 int fix_load(struct fix *f, const char *ptx);
+/* Runs this program again, in a process of its own, which must end with @want. */
+void fix_run_again(char *const args[], int want);
 /* fix_load() that must succeed. */
 void fix_must_load(struct fix *f, const char *ptx);
 /* Zeroed memory; its address. Redzones: addresses around it are not mapped. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -22,7 +20,6 @@
 #include "tests/unit/exec/fixture.h"
 
 enum { THREADS = 64, ROOM = 1 << 20, HEAD_BYTES = 80, NAME = 2 * WS_JIT_KEY_BYTES, RIGHT = 42 };
-extern char **environ;
 
 struct kept {
     char dir[64], file[64 + 1 + NAME + 1];
@@ -151,15 +148,10 @@ static void test_found_by_another_process(void **state)
 {
     struct kept *x = *state;
     char *args[] = {"test_kept", "--another", x->dir, NULL};
-    pid_t pid;
-    int status;
     if (!ws_llvm_open())
         skip();
     check(x, 7, THREADS, 1, 0);
-    assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, args, environ), 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), RIGHT);
+    fix_run_again(args, RIGHT);
 }
 
 /* What is done to the file $f, which has the size $s. */
