@@ -148,6 +148,68 @@ static const char *compiling(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Kernels that are hard to look at before they are compiled: jumps through long lists, each to the
+ * one before. */
+static void make_lists(struct text *x, unsigned seed)
+{
+    enum { LABELS = 2500, LISTS = 600 };
+    say(x,
+        HEAD ".global .align 4 .b8 g[4];\n.visible .entry k()\n{\n.reg .pred %%p;\n"
+             ".reg .u32 %%r<3>;\n.reg .u64 %%x;\nmov.u64 %%x, g;\nmov.u32 %%r0, 0;\n"
+             "mov.u32 %%r1, %%tid.x;\nmov.u32 %%r2, %%tid.y;\nA:\nadd.u32 %%r0, %%r0, 1;\n"
+             "setp.lt.u32 %%p, %%r0, 2000;\n@%%p bra A;\nbra L%u;\nT: .branchtargets E",
+        seed, LISTS - 1);
+    for (unsigned i = 1; i < LABELS; i++)
+        say(x, ",E");
+    for (unsigned i = 0; i < LISTS; i++)
+        say(x, ";\nL%u:\nsetp.eq.u32 %%p, %%r1, 77;\n@%%p bra L%u;\nbrx.idx %%r1, T", i,
+            i ? i - 1 : 0);
+    say(x, ";\nE:\nst.global.u32 [%%x], %%r2;\nret;\n}\n");
+}
+
+/* Somebody who loads small modules and unloads them again. */
+static void come_and_go(const struct target *t)
+{
+    Ws__Launch l = raw_launch(1, 0);
+    Ws__Sync s = WS__SYNC__INIT;
+    uint64_t module = 1;
+    struct raw r;
+    s.what_case = WS__SYNC__WHAT_DEVICE;
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
+        struct text x = {0};
+        say(&x, HEAD ".visible .entry k()\n{\nret;\n}\n", i);
+        if (!raw_load(&r, 1, x.p, x.n)) {
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+            raw_put(&r, WS__COMMAND__C_MODULE_UNLOAD, &module);
+            raw_call(&r, WS__COMMAND__C_SYNC, &s, NULL);
+        }
+        raw_close(&r);
+        free(x.p);
+        attack_sleep_ms(5);
+    }
+}
+
+static const char *lists(const struct target *t, unsigned copy)
+{
+    Ws__Launch l = raw_launch(1, 0);
+    struct raw r;
+    if (copy)
+        come_and_go(t);
+    l.grid_x = 1000;
+    l.block_x = 64;
+    for (unsigned i = 0; attack_goes_on(t) && attack_open(&r, t); i++) {
+        struct text x = {0};
+        make_lists(&x, i);
+        if (!raw_load(&r, 1, x.p, x.n))
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        raw_send(&r);
+        attack_sleep_ms(1500);
+        raw_close(&r);
+        free(x.p);
+    }
+    return NULL;
+}
+
 /* ---- row 10: kernels whose blocks take very much memory ---- */
 
 /* Each thread writes to every page of as much local memory as it may have, and goes on for ever. */
@@ -311,6 +373,9 @@ const struct attack attacks_code[] = {
      .with_attackers = true},
     {"8", "compiling", "kernels that take minutes to compile, compile = tiers", compiling,
      .copies = 2, .ms = 3000, .max_call_ms = 1000, .conf = "compile = tiers\n",
+     .with_attackers = true},
+    {"8", "lists", "kernels that take long to look at, compile = tiers", lists, .copies = 2,
+     .ms = 4000, .max_mib = 1024, .max_call_ms = 1000, .conf = "compile = tiers\n",
      .with_attackers = true},
     {"10", "local-memory", "endless blocks with 32 MiB of local memory each", local_memory,
      .copies = 8, .ms = 3000, .max_call_ms = 1000,

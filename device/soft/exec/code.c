@@ -221,11 +221,12 @@ static int decode(struct ws_code **ret, const struct ws_ptx_module *m, uint32_t 
     uint32_t n_kernels = 0;
     if (!c)
         return ws_raise(-ENOMEM);
+    c->n_refs = 1;
     c->m = m;
     c->hardware_cc = hardware_cc;
     c->isa = isa_pick();
     c->audit = audit;
-    c->jit = audit ? NULL : ws_jit_images_new();
+    c->jit = audit ? NULL : ws_jit_images_new(c);
     c->const_bytes = const_bytes(m);
     for (uint32_t k = 0; k < m->n_funcs; k++)
         n_kernels += m->funcs[k].is_entry && !m->funcs[k].is_decl;
@@ -263,12 +264,24 @@ int ws_code_audit(const struct ws_ptx_module *m, ws_code_lack *each, void *arg)
     return WS_MIN(r, 0);
 }
 
+void ws_code_ref(struct ws_code *c)
+{
+    atomic_fetch_add(&c->n_refs, 1);
+}
+
+void ws_code_put(struct ws_code *c)
+{
+    if (atomic_fetch_sub(&c->n_refs, 1) > 1)
+        return;
+    ws_arena_deinit(&c->arena);
+    free(c);
+}
+
 struct ws_code *ws_code_free(struct ws_code *c)
 {
     if (c) {
         ws_jit_images_free(c->jit);
-        ws_arena_deinit(&c->arena);
-        free(c);
+        ws_code_put(c);
     }
     return NULL;
 }

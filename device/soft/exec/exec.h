@@ -23,6 +23,9 @@ struct ws_reuse;
 WS_MUST_CHECK int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m,
                               uint32_t hardware_cc, struct ws_diags *diags);
 struct ws_code *ws_code_free(struct ws_code *c);
+/* Whoever holds a reference may read what was decoded. The module goes with ws_code_free(). */
+void ws_code_ref(struct ws_code *c);
+void ws_code_put(struct ws_code *c);
 /* One thing that can't be run, in the image of kernel @entry: @in is the function that holds it
  * (the kernel, or one that it calls), @i the instruction, or NULL where it is none. @text is
  * borrowed. What two kernels share is told for each. */

@@ -94,6 +94,7 @@ struct ws_code {
     struct ws_kernel_info *infos;
     struct ws_exec_image **images;
     struct ws_jit_images *jit; /* NULL: kernels are not compiled */
+    _Atomic uint32_t n_refs;   /* ws_code_free() gives up the first */
     struct ws_arena arena;
 };
 

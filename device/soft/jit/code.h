@@ -37,7 +37,7 @@ struct ws_jit_score {
 };
 
 struct ws_jit_code {
-    const struct ws_code *of; /* until the second step of compiling begins */
+    struct ws_code *of; /* until the second step of compiling begins */
     const struct ws_exec_image *img;
     uint32_t block[3], full; /* full: mask of a whole warp */
     uint32_t (*run)(struct ws_core_ctx *c,
@@ -64,9 +64,10 @@ struct ws_jit_code {
 };
 
 /* ---- compile.c ---- */
-/* The first step makes LLVM's form of the kernel, in some milliseconds; it reads the module that
- * the kernel is of. The second makes machine code of that, which takes most of the time, and needs
- * nothing but @j. Return: 0: done; 1: the kernel is not taken; -ENOMEM. */
+/* The first step makes LLVM's form of the kernel, in some milliseconds, and spends the thread's
+ * budget; it reads the code that the kernel is of. The second makes machine code of that form,
+ * which takes most of the time, and needs nothing but @j. Return: 0: done; 1: the kernel is not
+ * taken; -ENOMEM. */
 WS_MUST_CHECK int ws_jit_compile_begin(struct ws_jit_code *j);
 WS_MUST_CHECK int ws_jit_compile_finish(struct ws_jit_code *j);
 /* What it holds. 0: it is not compiled. */
@@ -87,9 +88,9 @@ void ws_jit_add_totals(const struct ws_jit_totals *more);
 bool ws_jit_keep(struct ws_jit_code *j);
 
 /* ---- tiers.c ---- */
-/* LLVM calls this when it can't go on, and ends the process if it returns. If it is in the second
- * step, on the thread that compiles, that thread never goes on: kernels that have no code by now
- * are interpreted. Otherwise the process ends. */
+/* LLVM calls this when it can't go on, and ends the process if it returns. On the thread that
+ * compiles it never returns: kernels that have no code by now are interpreted. Otherwise the
+ * process ends. */
 void ws_jit_failed(const char *why) __attribute__((noreturn));
 /* The thread that compiles knows @j no more, or frees it when it has finished with it. Return:
  * whether it is the caller's to free. */

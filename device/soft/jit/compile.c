@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "device/soft/jit/code.h"
 #include "device/soft/jit/emit.h"
@@ -29,7 +30,7 @@ static int keep_claims(struct ws_jit_code *j, struct ws_jit_plan *p)
     for (uint32_t r = 0; r < p->n_rows; r++)
         memcpy(apart[r], p->rows[r].apart, sizeof(apart[r]));
     static const struct ws_jit_claim never = {.width = WS_JIT_NEVER};
-    for (uint32_t k = 0; k < p->img->n_uops; k++) {
+    for (uint32_t k = 0; k < p->img->n_uops && ws_budget_spend(1); k++) {
         uint32_t n = 0;
         if (!ws_jit_enters(p, k, WS_JIT_WHOLE)) {
             j->claims[k] = ws_jit_enters(p, k, WS_JIT_MASKED) ? &never : NULL;
@@ -179,7 +180,6 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
 {
     struct ws_jit_plan p;
     uint64_t start = cpu_ns();
-    snprintf(j->name, sizeof(j->name), "%s", j->of->m->funcs[j->img->func].name);
     j->names = (struct ws_jit_names){j->of->isa, j->img->uops, j->img->segs, j->img->n_uops,
                                      j->img->n_segs};
     int r = ws_jit_plan_init(&p, j->of, j->img, j->block);
@@ -187,6 +187,11 @@ int ws_jit_compile_begin(struct ws_jit_code *j)
         r = keep_claims(j, &p);
     if (r == 0)
         r = emit(j, &p);
+    if (!ws_budget_spend(0)) { /* nothing of it may be whole */
+        r = 1;
+        p.too_large = true;
+        snprintf(p.why, sizeof(p.why), "takes too long");
+    }
     j->compile_ns = cpu_ns() - start;
     j->why_not = r < 0 ? WS_NOT_ROOM : p.too_large ? WS_NOT_SIZE : WS_NOT_OPERATION;
     if (r)

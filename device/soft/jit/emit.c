@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "device/soft/jit/shape.h"
 
 #define L ws_llvm
 /* What segments add up to, in a vector: the first numbers of struct ws_exec_work, in order. */
 enum { LANES = 32, TALLY = 16 };
+enum { UOP_STEPS = 256 }; /* of the budget: some 50 us */
 #define TALLY_OF(member) (offsetof(struct ws_exec_work, member) / sizeof(uint64_t))
 _Static_assert(TALLY_OF(n_warp_insns) == 0 && TALLY_OF(n_unit_ops) + _WS_UNIT_N == 13,
                "as emit_flush() adds them");
@@ -617,7 +619,7 @@ static void emit_from(struct ws_jit_emit *e, uint32_t s)
     const struct ws_jit_plan *p = e->p;
     uint32_t first = (uint32_t)(p->img->segs[s].first - p->img->uops), end = ws_jit_seg_end(p, s);
     memcpy(e->dirty, p->dirty[s], p->n_words * sizeof(*e->dirty));
-    for (e->k = first; e->k < end; e->k++) {
+    for (e->k = first; e->k < end && ws_budget_spend(UOP_STEPS); e->k++) {
         llvm_block here = e->at[e->k][e->v];
         if (here && L.GetInsertBlock(e->b) != here) {
             L.BuildBr(e->b, here);
@@ -659,7 +661,7 @@ static bool emit_missing(struct ws_jit_emit *e, uint32_t s)
 static void emit_segments(struct ws_jit_emit *e)
 {
     bool more = true;
-    while (more) {
+    while (more && ws_budget_spend(0)) {
         more = false;
         for (int v = 0; v < _WS_JIT_VERSIONS; v++) {
             e->v = v;

@@ -3,6 +3,7 @@
 #include "device/soft/jit/jit.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +213,7 @@ void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)
 
 /* ---- what there is of a module ---- */
 struct ws_jit_images {
+    struct ws_code *of;
     enum ws_device_compile mode;
     pthread_mutex_t lock;
     struct ws_jit_code *first; /* under the lock */
@@ -260,14 +262,15 @@ static void compile_here(struct ws_jit_code *j, struct ws_payer *payer)
         atomic_fetch_add(&payer->work_ns, j->compile_ns);
 }
 
-static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_code *code,
-                                    const struct ws_exec_image *img, const uint32_t block[3])
+static struct ws_jit_code *code_new(struct ws_jit_images *all, const struct ws_exec_image *img,
+                                    const uint32_t block[3])
 {
     struct ws_jit_code *j = ws_alloc(sizeof(*j));
     if (!j)
         return NULL;
-    j->of = code;
+    j->of = all->of;
     j->img = img;
+    snprintf(j->name, sizeof(j->name), "%s", all->of->m->funcs[img->func].name);
     memcpy(j->block, block, sizeof(j->block));
     j->full = UINT32_MAX >> (32 - ws_jit_lanes_of(block));
     j->images = all;
@@ -293,18 +296,19 @@ struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const
     }
     bool is_new = !j && n < WS_JIT_MODULE_SHAPES && n_shapes < WS_JIT_KERNEL_SHAPES;
     if (is_new)
-        j = code_new(all, code, img, block);
+        j = code_new(all, img, block);
     if (is_new && j && all->mode == WS_COMPILE_ALWAYS)
         compile_here(j, payer);
     pthread_mutex_unlock(&all->lock);
     return j;
 }
 
-struct ws_jit_images *ws_jit_images_new(void)
+struct ws_jit_images *ws_jit_images_new(struct ws_code *of)
 {
     enum ws_device_compile mode = mode_now();
     struct ws_jit_images *all = mode == WS_COMPILE_NEVER ? NULL : ws_alloc(sizeof(*all));
     if (all) {
+        all->of = of;
         all->mode = mode;
         pthread_mutex_init(&all->lock, NULL);
     }

@@ -25,7 +25,7 @@ struct ws_jit_images; /* what was compiled of a module */
 void ws_jit_set_mode(enum ws_device_compile mode);
 
 /* Return: NULL: kernels are not compiled, or no memory. */
-struct ws_jit_images *ws_jit_images_new(void);
+struct ws_jit_images *ws_jit_images_new(struct ws_code *of);
 /* Bounds the code that there may come to be of the module, whose kernels have @n_uops micro-ops:
  * once, before the first kernel runs. What exceeds it is interpreted. @i: NULL ok. */
 void ws_jit_images_reserve(struct ws_jit_images *i, uint64_t n_uops);

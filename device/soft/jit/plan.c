@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "device/soft/jit/shape.h"
 
@@ -315,7 +316,7 @@ static int list_returns(struct ws_jit_plan *p)
     p->returns = ws_arena_array(&p->arena, p->img->n_segs + (size_t)1, sizeof(*p->returns));
     if (!p->returns)
         return ws_raise(-ENOMEM);
-    for (uint32_t s = 0; s < p->img->n_segs; s++)
+    for (uint32_t s = 0; s < p->img->n_segs && ws_budget_spend(p->img->n_uops / 64); s++)
         if (returns_to(p, &p->img->segs[s]))
             p->returns[p->n_returns++] = &p->img->segs[s];
     return 0;
@@ -349,10 +350,17 @@ static bool add_all(uint64_t *to, const uint64_t *more, uint32_t n_words)
     return changed;
 }
 
+/* Adding so many sets. The lists of a kernel may be very long. Return: false: stop. */
+static bool spend_sets(const struct ws_jit_plan *p, uint64_t n)
+{
+    return ws_budget_spend(1 + n * p->n_words / 64);
+}
+
 void ws_jit_live_behind(const struct ws_jit_plan *p, uint32_t k, uint64_t *set)
 {
     const struct ws_seg *two[2], *const *others;
     uint32_t n_others = find_next(p, k, two, &others);
+    (void)spend_sets(p, n_others);
     memset(set, 0, p->n_words * sizeof(*set));
     for (uint32_t n = 0; n < n_others + 2; n++) {
         const struct ws_seg *s = n < 2 ? two[n] : others[n - 2];
@@ -379,7 +387,7 @@ static bool find_live(struct ws_jit_plan *p, uint64_t *set)
 {
     const struct ws_exec_image *img = p->img;
     bool changed = false;
-    for (uint32_t s = img->n_segs; s-- > 0;) {
+    for (uint32_t s = img->n_segs; s-- > 0 && ws_budget_spend(1);) {
         ws_jit_live_at(p, (uint32_t)(img->segs[s].first - img->uops), set);
         changed |= memcmp(set, p->live[s], p->n_words * sizeof(*set)) != 0;
         memcpy(p->live[s], set, p->n_words * sizeof(*set));
@@ -407,6 +415,8 @@ static bool find_dirty(struct ws_jit_plan *p, uint64_t *set)
         }
         const struct ws_seg *two[2], *const *others;
         uint32_t n_others = find_next(p, k, two, &others);
+        if (!spend_sets(p, n_others))
+            return false;
         for (uint32_t n = 0; n < n_others + 2; n++) {
             const struct ws_seg *to = n < 2 ? two[n] : others[n - 2];
             if (to)
@@ -432,7 +442,7 @@ static int find_flow(struct ws_jit_plan *p)
         if (!p->live[s] || !p->dirty[s])
             return ws_raise(-ENOMEM);
     }
-    while (find_live(p, set))
+    while (find_live(p, set) && ws_budget_spend(0))
         ;
     while (find_dirty(p, set))
         ;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/budget.h"
+
 enum { LANES = 32 };
 
 bool ws_jit_uniform(const struct ws_jit_row *r)
@@ -304,7 +306,7 @@ void ws_jit_find_shapes(struct ws_jit_plan *p)
             fill_shape(p, &p->rows[r]);
         else if (!p->rows[r].written)
             p->rows[r].shape = WS_SHAPE_ANY;
-    while (changed) {
+    while (changed && ws_budget_spend(p->img->n_uops)) {
         changed = false;
         for (uint32_t k = 0; k < p->img->n_uops; k++)
             changed |= see(p, k);

@@ -6,7 +6,10 @@
  * it. Users take turns on that thread, with a kernel each. Not every kernel gains, so the next
  * blocks run both ways in turn, and the way in which the best of them took less time for each
  * instruction is kept. The best one is compared, and not the mean, because whatever else the
- * machine does only ever makes a block slower. */
+ * machine does only ever makes a block slower.
+ *
+ * The loop takes the lock, so nothing is done under it that takes long. The first step reads code
+ * of a module, which may be unloaded meanwhile: it has a reference to that, and is told to stop. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "device/payer.h"
 #include "device/soft/jit/code.h"
@@ -24,15 +28,19 @@ enum {
     QUEUED = 64,                   /* kernels of one user that wait */
     NICENESS = 5,                  /* of the thread that compiles */
 };
+/* Of a kernel's first step: a thousand times what most take, and so little that others can wait. */
+#define FIRST_STEP_NS    (500 * WS_NS_PER_MS)
+#define FIRST_STEP_BYTES (UINT64_C(64) << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_jit_code *queue, **queue_end = &queue; /* this and below: under the lock */
-static struct ws_jit_code *current;                     /* in the second step of compiling */
+static struct ws_jit_code *current;                     /* is compiled */
+static struct ws_budget first_step;                     /* of @current */
 static uint64_t n_turns;
 static struct ws_payer nobody = {.n_refs = 1};
 static bool runs;
 static bool failed;              /* LLVM gave up: nothing is compiled any more */
-static __thread bool is_in_llvm; /* this thread is in the second step, and holds no lock */
+static __thread bool is_in_llvm; /* this thread compiles, and holds no lock */
 
 static void unqueue(struct ws_jit_code **at)
 {
@@ -91,20 +99,31 @@ void ws_jit_failed(const char *why)
         pause();
 }
 
-/* Takes the next one through the first step, which needs its module and so the lock. */
+/* Takes the next kernel to compile, with a reference to its code. */
 static struct ws_jit_code *take(void)
 {
-    while (queue) {
-        struct ws_jit_code **at = next_turn(), *j = *at;
-        unqueue(at);
-        j->payer->turn = ++n_turns;
-        if (ws_jit_compile_begin(j) == 0)
-            return j;
-        pay(j);
-        ws_jit_code_drop(j);
-        ws_jit_set_tier(j, WS_JIT_INTERPRETED);
-    }
-    return NULL;
+    if (!queue)
+        return NULL;
+    struct ws_jit_code **at = next_turn(), *j = *at;
+    unqueue(at);
+    j->payer->turn = ++n_turns;
+    first_step = (struct ws_budget){.max_ns = FIRST_STEP_NS, .max_bytes = FIRST_STEP_BYTES};
+    ws_code_ref(j->of);
+    return j;
+}
+
+/* No lock held. Return: 0: there is code. */
+static int compile(struct ws_jit_code *j)
+{
+    struct ws_code *of = j->of;
+    is_in_llvm = true;
+    struct ws_budget *before = ws_budget_enter(&first_step);
+    int r = ws_jit_compile_begin(j);
+    ws_budget_leave(before);
+    ws_code_put(of);
+    r = r ? r : ws_jit_compile_finish(j);
+    is_in_llvm = false;
+    return r;
 }
 
 static void *compiler_main(void *arg)
@@ -115,9 +134,9 @@ static void *compiler_main(void *arg)
     while ((current = take())) {
         struct ws_jit_code *j = current;
         pthread_mutex_unlock(&lock);
-        is_in_llvm = true;
-        int r = ws_jit_compile_finish(j);
-        is_in_llvm = false;
+        int r = compile(j);
+        if (r)
+            ws_jit_code_drop(j);
         pthread_mutex_lock(&lock);
         pay(j);
         if (j->orphaned)
@@ -239,6 +258,8 @@ bool ws_jit_tiers_leave(struct ws_jit_code *j)
     if (*at)
         (void)withdraw(at);
     j->orphaned = j == current;
+    if (j->orphaned)
+        ws_budget_stop(&first_step);
     pthread_mutex_unlock(&lock);
     return !j->orphaned;
 }

@@ -55,6 +55,17 @@ int ws_code_new(struct ws_code **ret, const struct ws_ptx_module *m, uint32_t ha
     return 0;
 }
 
+/* Nothing of it is compiled. */
+void ws_code_ref(struct ws_code *c)
+{
+    (void)c;
+}
+
+void ws_code_put(struct ws_code *c)
+{
+    (void)c;
+}
+
 struct ws_code *ws_code_free(struct ws_code *c)
 {
     free(c);

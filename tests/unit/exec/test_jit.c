@@ -1046,6 +1046,52 @@ static void test_long_kernels_are_not_taken(void **state)
     assert_int_equal(ws_compiled_counts().n_not[WS_NOT_SIZE], 0);
 }
 
+/* A kernel of jumps through long lists, each to the segment before: what is live has to be handed
+ * on from one to the next, and each time all lists are looked through. */
+static void write_lists(char *text, size_t room)
+{
+    enum { LABELS = 16000, LISTS = 250 };
+    size_t at = (size_t)snprintf(
+        text, room, "%smov.u32 %%r5, %%tid.y;\nbra L%u;\nT: .branchtargets ", HEAD, LISTS - 1);
+    for (unsigned k = 0; k < LABELS; k++)
+        at += (size_t)snprintf(text + at, room - at, k ? ",E" : "E");
+    at += (size_t)snprintf(text + at, room - at, ";\n");
+    for (unsigned k = 0; k < LISTS; k++)
+        at += (size_t)snprintf(text + at, room - at,
+                               "L%u: setp.eq.u32 %%p0, %%r4, 77;\n@%%p0 bra L%u;\n"
+                               "brx.idx %%r4, T;\n",
+                               k, k ? k - 1 : 0);
+    snprintf(text + at, room - at, "E: st.global.u32 [%%x2], %%r5;\n" TAIL);
+}
+
+/* Nobody waits for a kernel that is hard to look at, neither who unloads another module meanwhile,
+ * nor who unloads that of this kernel; and it does not keep the thread for long. */
+static void test_hard_kernels_keep_nobody_waiting(void **state)
+{
+    static char text[1 << 16];
+    struct hot hard, other;
+    (void)state;
+    if (!ws_llvm_open())
+        skip();
+    write_lists(text, sizeof(text));
+    hot_begin(&hard, text);
+    hot_begin(&other, HEAD "st.global.u32 [%x2], %r4;\n" TAIL);
+    struct ws_jit_code *j = hot_kernel(&hard, 0, 32, 0);
+    assert_non_null(ws_jit_of(other.f.code, 0, tier_block, NULL));
+    hot_end(&other);
+    assert_int_equal(atomic_load(&j->tier), WS_JIT_QUEUED);
+    wait_for(j);
+    assert_int_equal(atomic_load(&j->tier), WS_JIT_INTERPRETED);
+    assert_int_equal(j->why_not, WS_NOT_SIZE);
+    assert_in_range(j->compile_ns, 0, 2000000000);
+    (void)hot_kernel(&hard, 0, 64, 0);
+    usleep(20000); /* the thread looks at it now */
+    hot_end(&hard);
+    hot_begin(&other, HEAD "st.global.u32 [%x2], %r4;\n" TAIL);
+    wait_for(hot_kernel(&other, 0, 32, 0));
+    hot_end(&other);
+}
+
 static int told_fd; /* whoever ends with all that an end has to do writes here */
 
 static void tell(void)
@@ -1160,6 +1206,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kernels_are_counted),
         cmocka_unit_test(test_memory_of_a_module_is_bounded),
         cmocka_unit_test(test_long_kernels_are_not_taken),
+        cmocka_unit_test(test_hard_kernels_keep_nobody_waiting),
         cmocka_unit_test(test_shapes_are_bounded),
         cmocka_unit_test(test_shapes_of_a_module_are_bounded),
     };
