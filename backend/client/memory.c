@@ -21,7 +21,7 @@ static void access_of(const struct ws_allocation *a, uint32_t *ret_readers, uint
     *ret_writers = own | peers | a->more_writers;
 }
 
-void ws_memory_set_access(struct ws_allocation *a)
+static void set_access(struct ws_allocation *a)
 {
     struct ws_client *c = a->context->client;
     uint32_t readers, writers;
@@ -39,7 +39,7 @@ Ws__Error ws_memory_access(struct ws_allocation *a, const Ws__MemAccess *m)
         return WS__ERROR__INVALID_VALUE;
     a->more_readers = m->read ? a->more_readers | bit : a->more_readers & ~bit;
     a->more_writers = m->write ? a->more_writers | bit : a->more_writers & ~bit;
-    ws_memory_set_access(a);
+    set_access(a);
     return WS__ERROR__OK;
 }
 
@@ -179,7 +179,7 @@ bool ws_memory_walk_access(struct ws_client *c, const struct ws_context *x, uint
     unsigned n = 0;
     while ((a = ws_memory_walk_next(c))) {
         if (!x || a->context == x)
-            ws_memory_set_access(a);
+            set_access(a);
         if (ws_chore_stops(&n, until_ns))
             return false;
     }

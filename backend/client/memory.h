@@ -51,8 +51,6 @@ Ws__Error ws_memory_alloc(struct ws_context *x, uint64_t bytes, unsigned flags,
 /* Maps an object of another client. @more: a mask of GPUs that may use it, besides its own. */
 Ws__Error ws_memory_import(struct ws_context *x, struct ws_object *o, uint32_t more,
                            struct ws_allocation **ret);
-/* Who may use it now. */
-void ws_memory_set_access(struct ws_allocation *a);
 /* A MemAccess that names an allocation. */
 Ws__Error ws_memory_access(struct ws_allocation *a, const Ws__MemAccess *m);
 /* A walk over all allocations of a client, in parts. Allocations that come after its begin may be

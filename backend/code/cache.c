@@ -286,6 +286,8 @@ static int entry_new(const struct ws_cache *c, const struct ws_ptx_texts *t,
                e->info->later_bytes;
     e->prints = module_prints(e->ptx);
     e->bound = module_bound(e->ptx);
+    for (uint32_t k = 0; k < e->info->n_kernels; k++)
+        e->uses_heap |= e->info->kernels[k].uses_heap;
     e->warnings = diags && diags->n ? ws_diags_text(diags) : NULL;
     *ret = e;
     return 0;

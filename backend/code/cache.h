@@ -56,6 +56,7 @@ struct ws_code_entry {
         uint64_t written_bytes, written_keeping_bytes;
     } places;
     bool bound;      /* to its GPU: functions are called by addresses, or nobody knows */
+    bool uses_heap;  /* a kernel of it does */
     uint32_t n_refs; /* images, and who just made it */
     UT_hash_handle hh;
 };

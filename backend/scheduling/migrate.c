@@ -17,7 +17,11 @@
  * Not moved: a batch job to a GPU that was not allotted to it, and a client with something in
  * flight or about to be unmapped, with physical memory that it maps itself, whose kernels call
  * malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts
- * for nothing. Memory that others share stays as well.
+ * for nothing. Memory that others share stays as well. So does a client that has very many modules
+ * or variables, and on real GPUs allocations, since it is moved in one turn of the loop. But who
+ * may use its other memory, of which it may have very much, is told in parts.
+ *
+ * Of what waits, so many words are looked at. What only further ones name stays where it is.
  *
  * What policies are told of it beforehand (ws_dispatch_price()) is the same: the copies of what
  * is named. Each goes through both GPUs' host links, so the slower one is counted, where the
@@ -25,6 +29,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/client/chore.h"
 #include "backend/client/memory.h"
 #include "backend/client/module.h"
 #include "backend/client/object.h"
@@ -32,6 +37,8 @@
 #include "backend/client/vmm.h"
 #include "backend/scheduling/dispatch_private.h"
 #include "base/alloc.h"
+
+enum { MOST_WORDS = 2048, MOST_MODULES = 1024, MOST_VARIABLES = 65536, MOST_FAR = 1024 };
 
 /* Whether memory there is out of the host's reach, and shares granules of addresses: a real GPU. */
 static bool is_far(const struct ws_gpu *g)
@@ -56,6 +63,27 @@ static void note(struct ws_dispatch *d, struct ws_allocation *a)
     a->noted = d->n_notings;
 }
 
+static void note_launch(struct ws_dispatch *d, const struct ws_context *x,
+                        const struct ws_command *j, uint32_t *n_words)
+{
+    const struct ws_module *m = j->module;
+    if (m->variables && m->variables->context == x)
+        note(d, m->variables);
+    const uint8_t *p = j->op.launch.params;
+    for (uint32_t at = 0; at + 8 <= j->op.launch.param_bytes; at += 8) {
+        uint64_t v;
+        struct ws_mapping in;
+        struct ws_allocation *a = NULL;
+        if (++*n_words > MOST_WORDS)
+            return;
+        memcpy(&v, p + at, sizeof(v));
+        if (v >= WS_VA_FIRST && ws_space_find(x->client->memory.space, v, 1, &in))
+            HASH_FIND(hh, x->client->memory.allocations, &in.va, sizeof(in.va), a);
+        if (a && a->context == x && !a->internal)
+            note(d, a);
+    }
+}
+
 /* Fills d->named with what the launches that wait name, each once: their modules' variables, and
  * what their parameters point into; with all that the context has, where that goes together. */
 static void find_named(struct ws_dispatch *d, const struct ws_context *x)
@@ -69,24 +97,13 @@ static void find_named(struct ws_dispatch *d, const struct ws_context *x)
                 note(d, each);
         return;
     }
+    uint32_t n_words = 0;
     ws_list_for_each (n, &x->job->held) {
         const struct ws_command *j = waiting_launch(n);
-        if (!j)
-            continue;
-        const struct ws_module *m = j->module;
-        if (m->variables && m->variables->context == x)
-            note(d, m->variables);
-        const uint8_t *p = j->op.launch.params;
-        for (uint32_t at = 0; at + 8 <= j->op.launch.param_bytes; at += 8) {
-            uint64_t v;
-            struct ws_mapping in;
-            struct ws_allocation *a = NULL;
-            memcpy(&v, p + at, sizeof(v));
-            if (v >= WS_VA_FIRST && ws_space_find(x->client->memory.space, v, 1, &in))
-                HASH_FIND(hh, x->client->memory.allocations, &in.va, sizeof(in.va), a);
-            if (a && a->context == x && !a->internal)
-                note(d, a);
-        }
+        if (++n_words > MOST_WORDS)
+            return;
+        if (j)
+            note_launch(d, x, j, &n_words);
     }
 }
 
@@ -128,21 +145,25 @@ static bool is_allotted(const struct ws_client *c, const struct ws_gpu *to)
 static bool may_leave(const struct ws_context *x)
 {
     const struct ws_client *c = x->client;
+    uint32_t n_modules = 0;
+    uint64_t n_variables = 0;
     if (c->memory.handles || c->memory.reservations.n)
         return false;
+    ws_list_for_each (n, &x->modules) {
+        const struct ws_module *m = ws_list_entry(n, struct ws_module, node);
+        n_variables += m->code->info->n_vars;
+        if (m->code->uses_heap || ++n_modules > MOST_MODULES || n_variables > MOST_VARIABLES)
+            return false;
+    }
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {
+        if (HASH_COUNT(c->memory.allocations) > MOST_FAR)
+            return false;
         HASH_ITER (hh, c->memory.allocations, a, after)
             if (a->context == x && (!is_movable(a) || a->ref.object->gpu != x->gpu))
                 return false;
         ws_list_for_each (n, &x->modules)
             if (ws_list_entry(n, struct ws_module, node)->code->bound)
-                return false;
-    }
-    ws_list_for_each (n, &x->modules) {
-        const struct ws_module *m = ws_list_entry(n, struct ws_module, node);
-        for (uint32_t i = 0; i < m->code->info->n_kernels; i++)
-            if (m->code->info->kernels[i].uses_heap)
                 return false;
     }
     return true;
@@ -308,6 +329,42 @@ static bool far_end(struct ws_context *x, struct moving *v, size_t n, struct ws_
     return true;
 }
 
+/* ---- who may use its memory ---- */
+
+struct access_chore {
+    struct ws_chore chore;
+    struct ws_context *context;
+    bool begun;
+};
+
+/* As long as it lasts, nothing of the context starts. */
+static bool access_go_on(struct ws_client *c, struct ws_chore *h, uint64_t until_ns)
+{
+    struct access_chore *w = WS_CONTAINER_OF(h, struct access_chore, chore);
+    struct ws_context *x = w->context;
+    bool at_once = !w->begun; /* nothing waits for it yet */
+    if (at_once)
+        ws_memory_walk_begin(c);
+    w->begun = true;
+    if (!ws_memory_walk_access(c, NULL, until_ns))
+        return false;
+    if (!--x->n_moving && !at_once && x->job)
+        ws_dispatch_wake_held(x->job);
+    return true;
+}
+
+/* Return: false: the client has been dropped. */
+static bool tell_access(struct ws_context *x)
+{
+    struct access_chore *w = ws_chore_new(x->client, sizeof(*w), access_go_on);
+    if (!w)
+        return false;
+    w->context = x;
+    x->n_moving++;
+    ws_chore_begin(x->client, &w->chore);
+    return true;
+}
+
 bool ws_context_move(struct ws_context *x, uint32_t gpu)
 {
     struct ws_client *c = x->client;
@@ -317,8 +374,9 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     struct moving *moving = NULL;
     size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
-        if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) || !is_allotted(c, to) ||
-            !fits(x, to) || !may_leave(x) || far != is_far(to))
+        if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) ||
+            !ws_list_empty(&c->chores.list) || !is_allotted(c, to) || !fits(x, to) ||
+            !may_leave(x) || far != is_far(to))
             return false;
         if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;
@@ -341,9 +399,8 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
             waits ? ws_list_entry(x->job->held.next, struct ws_stream, blocked) : NULL;
         if (far && !far_end(x, moving, n_moving, first))
             return false;
-        struct ws_allocation *a, *after;
-        HASH_ITER (hh, c->memory.allocations, a, after)
-            ws_memory_set_access(a);
+        if (!tell_access(x))
+            return false;
         s->dispatch->n_migrations++;
         ws_log(WS_DEBUG, "dispatch: client=%u moves from GPU %u to GPU %u", c->id,
                from->device->index, to->device->index);

@@ -385,6 +385,54 @@ static const char *reservations(const struct target *t, unsigned copy)
     return NULL;
 }
 
+#define HEAD ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k("
+
+/* Launches that wait, and name very much: the policy asks what it costs to move all that to the
+ * other GPU, and moves it there. Endless kernels keep both GPUs busy until then. */
+static const char *moves(const struct target *t, unsigned copy)
+{
+    enum { STREAMS = 2000, ALLOCATIONS = 100000, WORDS = 512 };
+    static const char endless[] = HEAD ")\n{\nL:\nbra L;\n}\n",
+                      names[] = HEAD ".param .align 8 .b8 p[4096])\n{\nret;\n}\n";
+    Ws__StreamCreate create_stream = WS__STREAM_CREATE__INIT;
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__Launch busy = raw_launch(1, 0), l = raw_launch(1, 0);
+    uint64_t named[WORDS] = {0};
+    struct raw r, others[2];
+    (void)copy;
+    busy.grid_x = 64;
+    alloc.bytes = 512;
+    create_stream.non_blocking = true;
+    l.params = (ProtobufCBinaryData){sizeof(named), (uint8_t *)named};
+    int e = attack_open(&r, t) ? raw_load(&r, 1, names, sizeof(names) - 1) : -1;
+    e = e ? e : fill_tables(&r, t, ALLOCATIONS, 0);
+    for (unsigned i = 0; !e && i < WORDS; i++)
+        e = raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, &named[i]);
+    while (attack_goes_on(t) && !e) {
+        for (unsigned i = 0; i < 2 && attack_open(&others[i], t); i++) {
+            (void)raw_load(&others[i], 1, endless, sizeof(endless) - 1);
+            raw_put(&others[i], WS__COMMAND__C_LAUNCH, &busy);
+            raw_send(&others[i]);
+        }
+        attack_sleep_ms(20);
+        for (unsigned i = 0; !e && i < STREAMS; i++) {
+            create_stream.stream = l.stream = WS_STREAM_FIRST + i;
+            raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &create_stream);
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+            raw_put(&r, WS__COMMAND__C_STREAM_DESTROY, &l.stream);
+            if (i % 100 == 99)
+                e = raw_send(&r);
+        }
+        Ws__Sync sync = WS__SYNC__INIT;
+        sync.what_case = WS__SYNC__WHAT_DEVICE;
+        e = e ? e : raw_call(&r, WS__COMMAND__C_SYNC, &sync, NULL);
+        raw_close(&others[0]);
+        raw_close(&others[1]);
+    }
+    complain("moves", e);
+    return NULL;
+}
+
 const struct attack attacks_walk[] = {
     {"7", "tables", "200,000 allocations and 65,000 events", tables, .ms = 4000, .max_mib = 2048},
     {"7", "tables-kept", "the same, which the daemon's end has to free", tables_kept, .ms = 4000,
@@ -400,6 +448,9 @@ const struct attack attacks_walk[] = {
     {"7", "release", "lets 400,000 waiting commands go on at once", release, .ms = 3000},
     {"7", "references", "gives up some of 200,000 references", references, .ms = 4000,
      .max_mib = 1024},
+    {"7", "moves", "2,000 launches that wait and name 512 addresses each, two GPUs", moves,
+     .ms = 5000, .max_mib = 1024, .max_call_ms = 2000,
+     .conf = "gpus = {\"rtx3070\", \"rtx3070\"}\npolicy = \"fifo\"\nmax_kernel_ms = 200\n"},
     {"10", "addresses", "reserves all addresses", addresses, .ms = 2000},
     {"10", "reservations", "65,000 reservations of each of 100 clients", reservations, .ms = 6000},
     {0}};
