@@ -26,3 +26,14 @@ WS_DRV_STREAM_API(cuStreamGetCtx_v2, _ptsz,
         *ret_green = NULL;
     return code;
 }
+
+/* No stream is a green context's: none can be made. cuDNN asks for that of each stream. */
+WS_DRV_API(cuStreamGetGreenCtx, (void *stream, void **ret))
+{
+    struct ws_cuda_context *of;
+    int code = cuStreamGetCtx(stream, &of);
+    if (code || !ret)
+        return code ? code : CUDA_INVALID_VALUE;
+    *ret = NULL;
+    return CUDA_OK;
+}

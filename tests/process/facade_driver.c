@@ -99,6 +99,7 @@ typedef uint64_t dptr;
     F(cuStreamDestroy_v2, (handle))                                                                \
     F(cuStreamSynchronize, (handle))                                                               \
     F(cuStreamGetCtx, (handle, handle *))                                                          \
+    F(cuStreamGetGreenCtx, (handle, handle *))                                                     \
     F(cuEventCreate, (handle *, unsigned))                                                         \
     F(cuEventRecord, (handle, handle))                                                             \
     F(cuEventSynchronize, (handle))                                                                \
@@ -214,6 +215,10 @@ static void contexts(void)
     OK(cuStreamCreate(&s, 0));
     OK(cuStreamGetCtx(s, &c));
     CHECK(c == b);
+    OK(cuStreamGetGreenCtx(s, &c));
+    CHECK(!c);
+    IS(1, cuStreamGetGreenCtx(s, NULL));
+    IS(400, cuStreamGetGreenCtx((handle)0x1234, &c));
     OK(cuCtxPopCurrent_v2(&c));
     CHECK(c == b);
     OK(cuCtxDestroy_v2(b));
