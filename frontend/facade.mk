@@ -18,7 +18,7 @@ FACADE_DRIVER = frontend/driver/array.c frontend/driver/coredump.c frontend/driv
 	frontend/driver/texref.c frontend/driver/texture.c frontend/driver/unified.c \
 	frontend/driver/vmm.c
 FACADE_COMPILERS = frontend/compilers/compilers.c frontend/compilers/compilers.h \
-	frontend/compilers/nvjitlink.c frontend/compilers/nvrtc.c
+	frontend/compilers/exec.c frontend/compilers/nvjitlink.c frontend/compilers/nvrtc.c
 FACADE_CONTEXT = frontend/context/attributes.c frontend/context/attributes.h \
 	frontend/context/context.c frontend/context/context.h \
 	frontend/context/device_attributes.def frontend/context/limits.c frontend/context/limits.h \

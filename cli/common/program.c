@@ -190,6 +190,13 @@ static int set_ptxas(const char *lib)
     return r;
 }
 
+/* JAX asks libcupti for its version before it tries CUDA, and that wants tables of NVIDIA's own
+ * driver to say it. Only profiles of JAX need libcupti. */
+static int set_jax(void)
+{
+    return setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1", 0);
+}
+
 int ws_program_environment(const char *endpoint, const char *task)
 {
     char *lib =
@@ -197,7 +204,7 @@ int ws_program_environment(const char *endpoint, const char *task)
     int r = -1;
     if (lib)
         r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_path(lib) ||
-            set_nvcc(lib) || set_ptxas(lib) || setenv(WS_ENV_SOCKET, endpoint, 1) ||
+            set_nvcc(lib) || set_ptxas(lib) || set_jax() || setenv(WS_ENV_SOCKET, endpoint, 1) ||
             (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;

@@ -21,7 +21,7 @@ enum { COLLECT_TRIES = 2000, COLLECT_PAUSE_US = 2000 };
 static const char *const variables[] = {"LD_PRELOAD",  "LD_LIBRARY_PATH",
                                         "PATH",        "TRITON_PTXAS_PATH",
                                         WS_ENV_SOCKET, "TRITON_PTXAS_BLACKWELL_PATH",
-                                        WS_ENV_TASK};
+                                        WS_ENV_TASK,   "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"};
 
 struct step_options {
     const char *socket, *task, *gpus;

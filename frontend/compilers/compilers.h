@@ -11,6 +11,8 @@
 void *ws_compiler_stand_in(void *handle, const char *name, void *found);
 /* The compiler's own function of that name, or NULL (said and counted by name). */
 void *ws_compiler_function(const char *name);
+/* For the constructor. */
+void ws_compiler_begin(void);
 /* dlsym() as libc has it, or NULL. */
 void *ws_dlsym(void);
 

@@ -28,4 +28,5 @@ if [ -z "$in" ]; then
     echo "wattshare-ptxas: no input file" >&2
     exit 1
 fi
-exec cp -- "$in" "$out"
+# Text to be loaded ends with a null. Programs do not add one: machine code needs none.
+cp -- "$in" "$out" && printf '\0' >>"$out"

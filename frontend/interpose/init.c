@@ -4,6 +4,7 @@
  * loads nothing: it reads the configuration, and looks in the loaded files for CUDA runtimes to
  * redirect. It runs before libc's own initialisation (initfirst), so the environment comes as an
  * argument. */
+#include "frontend/compilers/compilers.h"
 #include "frontend/config.h"
 #include "frontend/interpose/redirect.h"
 
@@ -16,6 +17,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     if (!environ)
         environ = envp; /* what libc is about to do; getenv() is used from here on */
     ws_frontend_config_read(envp);
+    ws_compiler_begin();
     ws_redirect_begin();
 }
 

@@ -150,6 +150,12 @@ bool ws_session_is_open(void)
     return state == OPEN;
 }
 
+bool ws_session_used(void)
+{
+    enum session_state s = state;
+    return s != NEW && s != FAILED;
+}
+
 bool ws_session_ended(void)
 {
     return state == ENDED;

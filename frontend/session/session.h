@@ -28,6 +28,8 @@ typedef int ws_err; /* Ws__Error; the one typedef of this room, to tell it from 
 
 /* Connects, unless it is connected already. */
 ws_err ws_session_connect(void);
+/* Whether this process, or the one that it was forked from, was ever connected. Takes no lock. */
+bool ws_session_used(void);
 /* Flushes and says goodbye; called at exit. */
 void ws_session_shutdown(void);
 

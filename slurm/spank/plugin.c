@@ -156,8 +156,12 @@ static void add_wishes(struct arguments *a)
 /* Variables of the job that are extended, not replaced. */
 static void add_environment(struct arguments *a, spank_t sp)
 {
-    static const char *const names[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH",
-                                        "TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
+    static const char *const names[] = {"LD_PRELOAD",
+                                        "LD_LIBRARY_PATH",
+                                        "PATH",
+                                        "TRITON_PTXAS_PATH",
+                                        "TRITON_PTXAS_BLACKWELL_PATH",
+                                        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"};
     char value[ARG_BYTES];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (spank_getenv(sp, names[i], value, sizeof(value)) == ESPANK_SUCCESS)

@@ -59,10 +59,16 @@ run 0 "^$build/frontend/wattshare-ptxas$" run -- sh -c 'echo "$TRITON_PTXAS_PATH
 TRITON_PTXAS_PATH=/mine run 0 '^/mine$' run -- sh -c 'echo "$TRITON_PTXAS_PATH"'
 echo '.version 8.0' >"$tmp/a.ptx"
 "$build/frontend/wattshare-ptxas" -lineinfo -v --opt-level 3 --gpu-name=sm_86 "$tmp/a.ptx" -o "$tmp/a.o"
-cmp "$tmp/a.ptx" "$tmp/a.o" || fail "wattshare-ptxas does not hand the PTX through"
+printf '\0' | cat "$tmp/a.ptx" - | cmp - "$tmp/a.o" || fail "wattshare-ptxas does not hand the PTX through, and a null behind it"
 "$build/frontend/wattshare-ptxas" --version | grep -q 'release [0-9]*\.[0-9]*' || fail "wattshare-ptxas says no version"
 ! "$build/frontend/wattshare-ptxas" -v "$tmp/none.ptx" -o "$tmp/b.o" 2>/dev/null || fail "wattshare-ptxas takes a file that is not there"
 ok "wattshare-ptxas"
+# called as XLA does: by the path of another one
+mkdir "$tmp/ptxas"
+printf '#!/bin/sh\necho machine code >"$4"\n' >"$tmp/ptxas/ptxas"
+chmod +x "$tmp/ptxas/ptxas"
+run 0 '^PASS' run -- "$cuda/drv_ptxas" "$tmp/ptxas/ptxas"
+run 0 '^1$' run -- sh -c 'echo "$JAX_SKIP_CUDA_CONSTRAINTS_CHECK"'
 # the stand-in for nvcc, called as PyCUDA does; it must come before one that tells its arguments
 mkdir "$tmp/nvcc"
 printf '#!/bin/sh\necho "nvcc: $*"\n' >"$tmp/nvcc/nvcc"

@@ -103,6 +103,10 @@ ws_err ws_session_connect(void)
 {
     return answer();
 }
+bool ws_session_used(void)
+{
+    return true;
+}
 ws_err ws_session_device_count(int *ret)
 {
     ws_err r = answer();
