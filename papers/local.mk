@@ -12,7 +12,8 @@ papers_libpapers_a_SOURCES += papers/analysis/fmlp.c papers/analysis/gcaps.c \
 papers_libpapers_a_SOURCES += papers/fit/fit.h papers/fit/fit.c papers/fit/nnls.h \
 	papers/fit/nnls.c papers/fit/calibrate.h papers/fit/calibrate.c papers/fit/entry.h \
 	papers/fit/entry.c device/fitted.h device/fitted.c papers/fit/measured.h \
-	papers/fit/measured.c papers/fit/score.h papers/fit/score.c
+	papers/fit/measured.c papers/fit/score.h papers/fit/score.c papers/fit/effects.h \
+	papers/fit/effects.c
 papers_libpapers_a_SOURCES += \
 	papers/sets/axis.h \
 	papers/sets/cluster_tasks.c \

@@ -4,10 +4,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
-#include "models/stat.h"
 #include "papers/experiments/truth_settings.h"
+#include "papers/fit/effects.h"
+
+/* The same programs, measured twice on a V100 by the same group, are this far apart in time and in
+ * power: larger errors count by their size, not its square. */
+#define TIME_NOISE  0.038
+#define POWER_NOISE 0.049
 
 static int find_settings(struct ws_truth_gpu *g)
 {
@@ -26,11 +32,17 @@ static int find_settings(struct ws_truth_gpu *g)
     return 0;
 }
 
+/* What a setting does, of which programs depend on either in another measure. */
+enum { CORE, MEMORY };
 struct settings_models {
     struct ws_event_power power;
     struct ws_event_time time;
-    /* natural logarithms of the corrections of each setting */
-    double slower[WS_TRUTH_SETTINGS_MAX], more[WS_TRUTH_SETTINGS_MAX];
+    /* Natural logarithms of what the other families show of each setting: in the time that waits
+     * for the memory, and in the rest. */
+    double slower[WS_EFFECTS][WS_TRUTH_SETTINGS_MAX];
+    /* The same of the power that goes with the core's voltage. For the rest: what is added, in
+     * shares of the power with nothing running. */
+    double more[WS_EFFECTS][WS_TRUTH_SETTINGS_MAX];
 };
 
 /* The power that goes with the core's voltage, and the rest. */
@@ -49,77 +61,56 @@ static void split_power(const struct ws_truth_gpu *g, const struct settings_mode
     }
 }
 
-/* The mean without the fifth of the values at either end. */
-static double middle_mean(double *v, int n)
+/* The share of its time in which a launch waits for the memory. */
+static double memory_share(const struct ws_truth_gpu *g, const struct settings_models *m,
+                           const struct ws_measured_launch *l)
 {
-    enum { PART = 5 };
-    double sum = 0;
-    int cut = n / PART;
-    qsort(v, (size_t)n, sizeof(*v), ws_stat_by_size);
-    for (int i = cut; i < n - cut; i++)
-        sum += v[i];
-    return n ? sum / (n - 2 * cut) : 0;
+    double gradient[WS_EVENT_TIME_N];
+    struct ws_event_need need = {0};
+    ws_event_time_need(&g->d.gpu, &l->e, &l->clocks, &need);
+    double time_s = ws_event_time_of_need(&m->time, &need, gradient);
+    return -(gradient[WS_EVENT_TIME_DRAM] + gradient[WS_EVENT_TIME_PATH]) / time_s;
 }
 
-/* How far the launches of one family are off at each setting, as natural logarithms. */
-struct family_off {
-    double slower[WS_TRUTH_SETTINGS_MAX], more[WS_TRUTH_SETTINGS_MAX];
-    int n[WS_TRUTH_SETTINGS_MAX]; /* launches */
+/* Room for predict_group(). */
+struct group_scratch {
+    int *count;                       /* [n_families] */
+    double *rows;                     /* [n_families] */
+    struct ws_effects_launch *off[2]; /* [n]: in time and in power */
 };
 
-static void add_family(const struct ws_truth_gpu *g, const struct settings_models *m, int family,
-                       struct family_off *ret)
+/* What the families show of the settings that @scratch counts. */
+static int correct(const struct ws_truth_gpu *g, const struct group_scratch *scratch,
+                   struct settings_models *m)
 {
-    *ret = (struct family_off){.n = {0}};
-    for (size_t i = 0; i < g->d.set.n; i++) {
-        const struct ws_measured_launch *l = &g->d.set.v[i];
-        int s = g->setting[i];
-        double core_w, rest_w;
-        if (l->family != family || isnan(l->power_w))
+    const struct ws_measured_set *set = &g->d.set;
+    double idle_w = ws_event_power_idle_w(&g->d.gpu), core_w, rest_w;
+    size_t n = 0;
+    memset(scratch->rows, 0, (size_t)set->n_families * sizeof(*scratch->rows));
+    for (size_t i = 0; i < set->n; i++)
+        scratch->rows[set->v[i].family]++;
+    for (size_t i = 0; i < set->n; i++) {
+        const struct ws_measured_launch *l = &set->v[i];
+        if (!scratch->count[l->family] || isnan(l->power_w))
             continue;
+        struct ws_effects_launch off = {.weight = g->n_settings / scratch->rows[l->family],
+                                        .family = l->family,
+                                        .setting = g->setting[i]};
+        off.x[MEMORY] = memory_share(g, m, l);
+        off.x[CORE] = 1 - off.x[MEMORY];
+        off.off = log(l->time_s / ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks));
+        scratch->off[0][n] = off;
         split_power(g, m, l, l->time_s, &core_w, &rest_w);
-        ret->slower[s] += log(l->time_s / ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks));
-        ret->more[s] += log(fmax(l->power_w - rest_w, core_w / 4) / core_w);
-        ret->n[s]++;
+        off.x[CORE] = core_w / (core_w + rest_w);
+        off.x[MEMORY] = idle_w / (core_w + rest_w);
+        off.off = log(l->power_w / (core_w + rest_w));
+        scratch->off[1][n++] = off;
     }
-}
-
-/* Makes of the sums at each setting how far their mean is from that of all settings: how far the
- * model is off for a family as a whole says nothing of a setting. */
-static void compare_settings(double *v, const int *count, int n_settings)
-{
-    double sum = 0, n = 0;
-    for (int s = 0; s < n_settings; s++)
-        if (count[s]) {
-            v[s] /= count[s];
-            sum += v[s];
-            n++;
-        }
-    for (int s = 0; s < n_settings; s++)
-        v[s] -= sum / fmax(n, 1);
-}
-
-/* What the families show of the settings that @count has. @off: [n_families]. */
-static void correct(const struct ws_truth_gpu *g, const int *count, struct settings_models *m,
-                    struct family_off *off, double *scratch)
-{
-    for (int f = 0; f < g->d.set.n_families; f++) {
-        add_family(g, m, f, &off[f]);
-        compare_settings(off[f].slower, off[f].n, g->n_settings);
-        compare_settings(off[f].more, off[f].n, g->n_settings);
-    }
-    for (int s = 0; s < g->n_settings; s++) {
-        int n = 0;
-        for (int f = 0; f < g->d.set.n_families; f++)
-            if (count[f] && off[f].n[s])
-                scratch[n++] = off[f].slower[s];
-        m->slower[s] = middle_mean(scratch, n);
-        n = 0;
-        for (int f = 0; f < g->d.set.n_families; f++)
-            if (count[f] && off[f].n[s])
-                scratch[n++] = off[f].more[s];
-        m->more[s] = middle_mean(scratch, n);
-    }
+    int r = ws_effects_find(scratch->off[0], n, set->n_families, g->n_settings, TIME_NOISE,
+                            (double *const[]){m->slower[CORE], m->slower[MEMORY]});
+    return r ? r
+             : ws_effects_find(scratch->off[1], n, set->n_families, g->n_settings, POWER_NOISE,
+                               (double *const[]){m->more[CORE], m->more[MEMORY]});
 }
 
 static double constant_w(const struct ws_truth_gpu *g, const struct settings_models *m,
@@ -140,14 +131,17 @@ static double corrected_w(const struct ws_truth_gpu *g, const struct settings_mo
 {
     double core_w, rest_w;
     split_power(g, m, l, time_s, &core_w, &rest_w);
-    return rest_w + core_w * exp(m->more[s]);
+    return rest_w + ws_event_power_idle_w(&g->d.gpu) * m->more[MEMORY][s] +
+           core_w * exp(m->more[CORE][s]);
 }
 
 static struct ws_truth_predicted predict_launch(const struct ws_truth_gpu *g,
                                                 const struct settings_models *m,
                                                 const struct ws_measured_launch *l, int s)
 {
-    double time_s = ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks) * exp(m->slower[s]);
+    double memory = memory_share(g, m, l);
+    double time_s = ws_event_time_s(&m->time, &g->d.gpu, &l->e, &l->clocks) *
+                    exp((1 - memory) * m->slower[CORE][s] + memory * m->slower[MEMORY][s]);
     return (struct ws_truth_predicted){
         .time_s = time_s,
         .power_w = corrected_w(g, m, l, s, time_s),
@@ -157,16 +151,9 @@ static struct ws_truth_predicted predict_launch(const struct ws_truth_gpu *g,
     };
 }
 
-/* Room for predict_group(): [n_families]. */
-struct family_scratch {
-    int *count;
-    struct family_off *off;
-    double *values;
-};
-
 /* Predicts the launches of the families of @group for which it is @out, by models of the others. */
 static int predict_group(struct ws_truth_gpu *g, const int *group, int out,
-                         const struct family_scratch *scratch)
+                         const struct group_scratch *scratch)
 {
     struct ws_calibrate c = ws_truth_calibrate(&g->d);
     struct settings_models m;
@@ -181,7 +168,7 @@ static int predict_group(struct ws_truth_gpu *g, const int *group, int out,
     if (!r)
         r = ws_calibrate_time(&c, scratch->count, &m.time);
     if (!r)
-        correct(g, scratch->count, &m, scratch->off, scratch->values);
+        r = correct(g, scratch, &m);
     for (size_t i = 0; !r && i < g->d.set.n; i++) {
         const struct ws_measured_launch *l = &g->d.set.v[i];
         if (group[l->family] == out)
@@ -215,16 +202,19 @@ int ws_truth_gpu_predict(struct ws_truth_gpu *g, int n_groups, uint32_t shuffle)
 {
     size_t n_families = (size_t)g->d.set.n_families + 1;
     int *group = ws_calibrate_groups(g->d.set.n_families, n_groups, shuffle);
-    struct family_scratch scratch = {.count = ws_alloc_array(n_families, sizeof(*scratch.count)),
-                                     .off = ws_alloc_array(n_families, sizeof(*scratch.off)),
-                                     .values = ws_alloc_array(n_families, sizeof(*scratch.values))};
-    int r = group && scratch.count && scratch.off && scratch.values ? 0 : -ENOMEM;
+    struct group_scratch scratch = {.count = ws_alloc_array(n_families, sizeof(*scratch.count)),
+                                    .rows = ws_alloc_array(n_families, sizeof(*scratch.rows))};
+    bool all = group && scratch.count && scratch.rows;
+    for (int i = 0; i < 2; i++)
+        all &= !!(scratch.off[i] = ws_alloc_array(g->d.set.n + 1, sizeof(*scratch.off[i])));
+    int r = all ? 0 : -ENOMEM;
     for (int out = 0; !r && out < n_groups; out++)
         r = predict_group(g, group, out, &scratch);
     free(group);
     free(scratch.count);
-    free(scratch.off);
-    free(scratch.values);
+    free(scratch.rows);
+    free(scratch.off[0]);
+    free(scratch.off[1]);
     return r;
 }
 

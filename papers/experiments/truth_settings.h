@@ -4,9 +4,11 @@
  *
  * An application's events are those that were counted at the catalog's clocks, at all clocks. Since
  * a curve of the voltage with two numbers is too coarse for a choice between clocks, what the other
- * families show of each setting corrects it: measured over predicted time, and the factor of all
- * power that goes with the voltage, each beside the family's mean over all settings. Of the
- * families the mean counts, without the fifth at either end. Threads: one. */
+ * families show of each setting corrects it. A program shows what it depends on: of the memory's
+ * time as far as it waits for the memory, of the core's time as far as it does not, and the same of
+ * the power that goes with the core's voltage and of the rest. So each setting has four numbers,
+ * found together by least squares from all families, and they count in a prediction as far as the
+ * program depends on them. Threads: one. */
 #ifndef WS_PAPERS_EXPERIMENTS_TRUTH_SETTINGS_H
 #define WS_PAPERS_EXPERIMENTS_TRUTH_SETTINGS_H
 

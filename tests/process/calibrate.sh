@@ -112,5 +112,8 @@ awk '/ GPU: mean regret/ { n += /reproduces/ ? 1 : 99 } END { exit n != 3 }' "$t
 for text in 'judged by a second measurement: mean regret' 'judged by a second measurement: worst regret'; do
     grep -q "^V100: clocks $text.*reproduces" "$tmp/out" || { cat "$tmp/out"; fail "the model does not choose the V100's clocks"; }
 done
+for gpu in V100 P100 'GTX 980' 'GTX 1080 Ti'; do
+    grep -q "^$gpu: clocks: mean regret.*reproduces" "$tmp/out" || { cat "$tmp/out"; fail "the model does not choose the $gpu's clocks"; }
+done
 awk -F, 'NR > 1 && $6 > 20 && $7 < $6 { print; bad = 1 } END { exit bad || NR < 200 }' "$tmp/experiments/truth-choice.csv" || fail "the constant chooses better"
 run 0 '10 of 10 reproduce' --out "$tmp/experiments" --no-plot --data "$measured" truth-curves

@@ -16,6 +16,7 @@
 
 #include "device/catalog.h"
 #include "papers/fit/calibrate.h"
+#include "papers/fit/effects.h"
 #include "papers/fit/entry.h"
 #include "papers/fit/measured.h"
 #include "papers/fit/score.h"
@@ -753,6 +754,36 @@ static void predictions_are_possible(void **state)
     ws_catalog_deinit(&c);
 }
 
+/* Launches at settings that slow down the core by one share and the memory by another; families are
+ * off by numbers of their own, and one of them is far off at one setting. */
+static void effects_are_told_apart(void **state)
+{
+    enum { SETTINGS = 4, N = FAMILIES * SETTINGS };
+    static const double made[WS_EFFECTS][SETTINGS] = {{0.1, -0.1, 0, 0}, {-0.2, 0.1, 0.1, 0}};
+    struct ws_effects_launch v[N];
+    double core[SETTINGS + 1], memory[SETTINGS + 1];
+    random_state = 5;
+    for (int family = 0; family < FAMILIES; family++) {
+        double own = draw(-0.5, 0.5), share = draw(0, 1);
+        for (int s = 0; s < SETTINGS; s++)
+            v[family * SETTINGS + s] = (struct ws_effects_launch){
+                .off = own + (1 - share) * made[0][s] + share * made[1][s],
+                .x = {1 - share, share},
+                .weight = 10,
+                .family = family,
+                .setting = s};
+    }
+    v[N - 1].off += 3;
+    /* A setting that nobody was measured at does nothing. */
+    assert_int_equal(
+        ws_effects_find(v, N, FAMILIES, SETTINGS + 1, 0.05, (double *const[]){core, memory}), 0);
+    for (int s = 0; s < SETTINGS; s++) {
+        assert_true(fabs(core[s] - made[0][s]) < 0.02);
+        assert_true(fabs(memory[s] - made[1][s]) < 0.02);
+    }
+    assert_true(core[SETTINGS] == 0 && memory[SETTINGS] == 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -774,6 +805,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(plain_powers_are_those_of_the_fit),
         cmocka_unit_test(entry_is_written),
         cmocka_unit_test(predictions_are_possible),
+        cmocka_unit_test(effects_are_told_apart),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
