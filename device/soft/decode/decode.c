@@ -39,6 +39,26 @@ void ws_dec_unsupported(struct ws_dec *d, const char *fmt, ...)
     ws_diags_add(d->diags, NULL, d->in ? d->in->line : 0, d->in ? d->in->col : 0, "%s", text);
 }
 
+/* Whether the operation only computes, or goes somewhere: nothing outside of the warp changes, or
+ * is looked at. */
+static bool is_quiet(enum ws_handler h)
+{
+    switch (h) {
+    case WS_H_lane:
+        return false;
+    case WS_H_ld_p:
+    case WS_H_cvta:
+    case WS_H_cvta_to:
+    case WS_H_lea_local:
+    case WS_H_bra:
+    case WS_H_goto_:
+    case WS_H_nop:
+        return true;
+    default:
+        return h < WS_H_ld_g_8; /* those of ops.inc, and the like */
+    }
+}
+
 struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h)
 {
     static _Thread_local struct ws_uop scratch; /* what is written after running out of memory */
@@ -56,6 +76,7 @@ struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h)
                          .src = d->n_srcs - 1,
                          .all = d->all};
     d->ctl[d->n_uops++] = 0;
+    d->seg_loud[d->seg] |= !is_quiet(h);
     return u;
 }
 
@@ -229,6 +250,7 @@ static int finish_image(struct ws_dec *d)
         img->segs[k].n_insns = d->seg_insns[k];
         memcpy(img->segs[k].cls, d->seg_cls[k], sizeof(img->segs[k].cls));
         memcpy(img->segs[k].unit, d->seg_unit[k], sizeof(img->segs[k].unit));
+        img->segs[k].is_quiet = !d->seg_loud[k];
     }
     for (uint32_t k = 0; k < d->n_brx; k++)
         img->brx_seg[k] = &img->segs[d->brx[k]];
@@ -328,6 +350,7 @@ struct ws_dec *ws_dec_free(struct ws_dec *d)
     free(d->seg_insns);
     free(d->seg_cls);
     free(d->seg_unit);
+    free(d->seg_loud);
     free(d->fills);
     free(d->fill_next);
     free(d->srcs);

@@ -22,13 +22,15 @@ uint32_t ws_dec_new_seg(struct ws_dec *d)
     if (d->oom || WS_DEC_GROW(d, seg_first, cap_seg_first, d->n_segs + 1) ||
         WS_DEC_GROW(d, seg_insns, cap_seg_insns, d->n_segs + 1) ||
         WS_DEC_GROW(d, seg_cls, cap_seg_cls, d->n_segs + 1) ||
-        WS_DEC_GROW(d, seg_unit, cap_seg_unit, d->n_segs + 1)) {
+        WS_DEC_GROW(d, seg_unit, cap_seg_unit, d->n_segs + 1) ||
+        WS_DEC_GROW(d, seg_loud, cap_seg_loud, d->n_segs + 1)) {
         d->oom = true;
         return 0;
     }
     d->seg_insns[d->n_segs] = 0;
     memset(d->seg_cls[d->n_segs], 0, sizeof(d->seg_cls[0]));
     memset(d->seg_unit[d->n_segs], 0, sizeof(d->seg_unit[0]));
+    d->seg_loud[d->n_segs] = false;
     return d->n_segs++;
 }
 

@@ -62,13 +62,14 @@ struct ws_dec {
     uint32_t *seg_first; /* segment -> uop */
     uint32_t *seg_insns;
     uint32_t (*seg_cls)[8], (*seg_unit)[4];
+    bool *seg_loud; /* something in it can be seen outside of the warp */
     struct ws_fill *fills;
     struct ws_srcref *srcs;
     uint32_t *saves;
     uint32_t *brx; /* segment numbers of all tables */
     uint32_t *fill_next;
     size_t cap_fill_next, cap_uops, cap_ctl, cap_seg_first, cap_seg_insns, cap_seg_cls,
-        cap_seg_unit, cap_fills, cap_srcs, cap_saves, cap_brx;
+        cap_seg_unit, cap_seg_loud, cap_fills, cap_srcs, cap_saves, cap_brx;
     struct ws_arena tmp; /* reset after each image */
     /* From here on: zero when an image is begun. */
     struct ws_exec_image *img;

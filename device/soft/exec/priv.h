@@ -51,7 +51,7 @@ _Static_assert(sizeof(struct ws_uop) == 64, "one cache line");
 struct ws_seg {
     const struct ws_uop *first;
     uint32_t n_insns; /* PTX instructions in it */
-
+    bool is_quiet;    /* nothing in it can be seen outside of the warp */
     uint32_t cls[8];  /* by enum ws_work_class; the last: WS_SEG_MACHINE */
     uint32_t unit[4]; /* operations of a lane, by enum ws_unit_op */
 };

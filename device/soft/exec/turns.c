@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/exec/turns.c - which lanes of which warp run next.
  *
- * The warps of a block take turns of TURN warp instructions, in rounds. In its turn a warp runs one
- * split after another. Whoever runs the core (block.c, or compiled code, which goes from one split
- * and one warp to the next without being left) asks here what comes next, so that the order is the
- * same for both. A block in which no warp can run, and not all have ended, is deadlocked: that is a
- * fault.
+ * The warps of a block take turns of TURN warp instructions, in rounds, and of what they can go on
+ * with unseen after those (ws_exec_turn_ends()). In its turn a warp runs one split after another.
+ * Whoever runs the core (block.c, or compiled code, which goes from one split and one warp to the
+ * next without being left) asks here what comes next, so that the order is the same for both. A
+ * block in which no warp can run, and not all have ended, is deadlocked: that is a fault.
  *
  * A warp is a set of splits. A split is the lanes that stand at the same micro-op. One split runs
  * at a time in the vector core, and the others wait. The split that is deepest in calls runs
@@ -253,8 +253,15 @@ static inline bool find_lowest(const struct ws_warp *w, uint32_t depth, struct o
     return o.seen && !twice && !other && w->splits[o.at].spent < ROTATE;
 }
 
+/* Whether the turn is over before the split runs. @enter: the segment that it enters; NULL: it goes
+ * on within one. */
+static inline bool is_over(const struct ws_core_ctx *c, const struct ws_seg *enter)
+{
+    return c->budget <= 0 && (!enter || ws_exec_turn_ends(c->budget, enter->is_quiet));
+}
+
 /* Takes the next split out of a warp of several, or of one that waits. Return: false: none can
- * run. */
+ * run, or the turn is over. */
 static __attribute__((noinline)) bool begin_one_of(struct ws_blockrun *b)
 {
     struct ws_core_ctx *c = &b->ctx;
@@ -262,6 +269,8 @@ static __attribute__((noinline)) bool begin_one_of(struct ws_blockrun *b)
     struct order o;
     if (find_lowest(w, w->splits[0].depth, &o)) {
         struct ws_split next = taken(&w->splits[o.at]);
+        if (is_over(c, next.enter))
+            return false;
         w->splits[o.at] = w->splits[--w->n_splits];
         c->limit = o.second;
         take_up(b, &next);
@@ -269,6 +278,10 @@ static __attribute__((noinline)) bool begin_one_of(struct ws_blockrun *b)
     }
     if (!pick_of_several(w, &b->round.picked, &c->limit))
         return false;
+    if (is_over(c, b->round.picked.enter)) {
+        w->splits[w->n_splits++] = b->round.picked;
+        return false;
+    }
     take_up(b, &b->round.picked);
     return true;
 }
@@ -279,11 +292,13 @@ static inline bool begin_split(struct ws_blockrun *b)
     struct ws_core_ctx *c = &b->ctx;
     struct ws_warp *w = c->w;
     const struct ws_split *s = &w->splits[0];
-    if (c->budget <= 0 || !w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
+    if (!w->live || (w->n_splits == 1 && s->state == WS_SPLIT_BAR))
         return false;
     c->limit = NO_LIMIT;
     if (w->n_splits != 1 || s->state != WS_SPLIT_RUN)
         return begin_one_of(b);
+    if (is_over(c, s->enter))
+        return false;
     w->n_splits = 0; /* what it was is there still */
     take_up(b, s);
     return true;
@@ -370,13 +385,18 @@ static inline bool swap_split(struct ws_blockrun *b)
     struct order o;
     int64_t ran = r->before - c->budget;
     uint32_t spent = spent_with(r, ran);
-    if (c->budget <= 0 || !find_lowest(w, c->depth, &o) || favour_left(r, ran) || spent >= ROTATE ||
+    if (!find_lowest(w, c->depth, &o) || favour_left(r, ran) || spent >= ROTATE ||
         (c->u > o.low && o.seen & place_of(c->u)))
         return false;
     struct ws_split *s = &w->splits[o.at], next = taken(s);
+    if (c->u == o.low)
+        next.enter = c->enter ? s->enter : NULL;
+    else if (c->u < o.low)
+        next.enter = c->enter;
+    if (is_over(c, next.enter))
+        return false;
     c->limit = o.second;
     if (c->u == o.low) {
-        next.enter = c->enter ? s->enter : NULL;
         next.mask |= c->active;
         next.granted = false;
         next.spent = WS_MIN(s->spent, spent);
@@ -387,7 +407,6 @@ static inline bool swap_split(struct ws_blockrun *b)
         note_left(b, s, ran);
     } else {
         next.u = c->u;
-        next.enter = c->enter;
         next.mask = c->active;
         next.granted = false;
         next.spent = spent;

@@ -49,6 +49,14 @@ enum ws_warp_turn {
     WS_TURN_WAITS, /* ran, and waits for something */
     WS_TURN_FAULT,
 };
+/* Whether a warp with so much of its turn left must not enter a segment now. What nobody else sees
+ * (@quiet) belongs to the turn: so a warp that only computes is not left for others all the time,
+ * and none gets ahead of them by anything that they could notice. */
+enum { WS_OVERRUN = 1 << 10 /* warp instructions */ };
+static inline bool ws_exec_turn_ends(int64_t budget, bool quiet)
+{
+    return budget <= (quiet ? -WS_OVERRUN : 0);
+}
 /* A step of a block, while it lasts (turns.c). */
 struct ws_round {
     int64_t before; /* the budget when the split that runs was taken up */

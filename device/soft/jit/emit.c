@@ -533,7 +533,8 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     const struct ws_seg *seg = &e->p->img->segs[s];
     llvm_block in = ws_jit_block(e), out = ws_jit_block(e);
     llvm_value left = ws_jit_get(e, e->i64, e->budget);
-    llvm_value stop = L.BuildICmp(e->b, LLVM_SLE, left, ws_jit_int(e, e->i64, 0), "");
+    int64_t least = seg->is_quiet ? -WS_OVERRUN : 0; /* as ws_exec_turn_ends() has it */
+    llvm_value stop = L.BuildICmp(e->b, LLVM_SLE, left, ws_jit_int(e, e->i64, (uint64_t)least), "");
     if (e->v != WS_JIT_WHOLE) {
         llvm_block more = ws_jit_block(e), others = ws_jit_block(e);
         L.BuildCondBr(e->b, stop, out, more);

@@ -23,8 +23,8 @@ enum {
     LANES = 32,
     MX_DEFAULT = 0x1f80,
     /* Turns after which compiled code is left, because its counts have 32 bits: each is of no more
-     * than TURN and WS_JIT_MAX_UOPS warp instructions. */
-    SOME = 1 << 14,
+     * than TURN, WS_OVERRUN and WS_JIT_MAX_UOPS warp instructions. */
+    SOME = 1 << 13,
 };
 #define COME_BACK (UINT32_C(1) << 31)
 

@@ -81,20 +81,24 @@ static void test_early_exit_and_barrier(void **state)
 /* A program with one barrier too few: each warp reads what the next one wrote about a hundred
  * instructions before, as Rodinia's heartwall does with several hundred. Hardware runs warps at
  * about the same pace, so the program works there. A warp that got twice as long a turn would read
- * before the next one has written. */
+ * before the next one has written. In the second row others could see what the loop does, so that
+ * it does not belong to the turn. */
 static void test_warps_keep_pace(void **state)
 {
-    uint32_t *out =
-        run(*state,
-            HEAD ".shared .b32 sh[256];\n" KERNEL(
-                "shl.b32 %r1, %r0, 2; mov.u32 %r2, sh; add.u32 %r3, %r2, %r1;\n"
-                "mov.u32 %r4, 0; st.shared.u32 [%r3], %r4; bar.sync 0; st.shared.u32 [%r3], %r0;\n"
-                "LOOP: add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 30; @%p1 bra LOOP;\n"
-                "add.u32 %r5, %r1, 128; and.b32 %r5, %r5, 1023; add.u32 %r5, %r2, %r5;\n"
-                "ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd1], %r6; ret;"),
-            256, WS_DEV_OK);
-    for (unsigned i = 0; i < 256; i++)
-        assert_int_equal(out[i], (i + 32) & 255);
+#define PACE(body)                                                                                 \
+    HEAD ".shared .b32 sh[512];\n" KERNEL(                                                         \
+        "shl.b32 %r1, %r0, 2; mov.u32 %r2, sh; add.u32 %r3, %r2, %r1;\n"                           \
+        "mov.u32 %r4, 0; st.shared.u32 [%r3], %r4; bar.sync 0; st.shared.u32 [%r3], %r0;\n"        \
+        "LOOP: add.u32 %r4, %r4, 1; " body "setp.lt.u32 %p1, %r4, 30; @%p1 bra LOOP;\n"            \
+        "add.u32 %r5, %r1, 128; and.b32 %r5, %r5, 1023; add.u32 %r5, %r2, %r5;\n"                  \
+        "ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd1], %r6; ret;")
+    const char *const all[] = {PACE(""), PACE("st.shared.u32 [%r3+1024], %r4; ")};
+#undef PACE
+    for (size_t k = 0; k < WS_ARRAY_SIZE(all); k++) {
+        uint32_t *out = run(*state, all[k], 256, WS_DEV_OK);
+        for (unsigned i = 0; i < 256; i++)
+            assert_int_equal(out[i], (i + 32) & 255);
+    }
 }
 
 static void test_spin_lock_between_lanes_ends(void **state)
