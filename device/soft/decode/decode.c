@@ -75,6 +75,8 @@ struct ws_uop *ws_dec_emit(struct ws_dec *d, enum ws_handler h)
                          .mx = 0x1f80,
                          .src = d->n_srcs - 1,
                          .all = d->all};
+    if (h >= WS_H_ld_g_8 && h <= WS_H_atom_128)
+        u->map = d->n_maps++ % WS_N_MAPS; /* neighbours in the code get places of their own */
     d->ctl[d->n_uops++] = 0;
     d->seg_loud[d->seg] |= !is_quiet(h);
     return u;

@@ -77,7 +77,7 @@ struct ws_dec {
     bool oom, unsupported, unresolved; /* unresolved: unsupported for want of a definition */
     char reason[256];                  /* the first thing that is unsupported */
     uint32_t fill_heads[1024];
-    uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx;
+    uint32_t n_uops, n_segs, n_fills, n_srcs, n_saves, n_brx, n_maps;
     uint32_t top;          /* next free byte of the register file */
     uint32_t dyn32, dyn64; /* fills holding the start of dynamic shared memory; 0: none yet */
     uint32_t slots[16];    /* rows that carry arguments of indirect calls; 0: none yet */

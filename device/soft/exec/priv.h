@@ -33,7 +33,8 @@ struct ws_uop {
     int32_t d, a, b, c, e;       /* rows: destination and sources, as the handler has them */
     uint32_t guard,
         gneg;     /* predicate word and what to xor it with; unguarded: a word of all ones, 0 */
-    uint32_t mx;  /* floating point: MXCSR it needs */
+    uint16_t mx;  /* floating point: MXCSR it needs */
+    uint16_t map; /* where the mapping that it used last is kept: ws_core_ctx.maps */
     uint32_t x;   /* handler's: modifiers */
     uint32_t src; /* index into the image's ws_srcref */
     union {

@@ -378,7 +378,7 @@ static llvm_value check_map(struct ws_jit_access *a, llvm_value first, uint64_t 
                             llvm_value *ret_host)
 {
     struct ws_jit_emit *e = a->e;
-    size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
+    size_t map = CTX(maps) + a->u->map * sizeof(struct ws_mapping);
     llvm_value off =
         L.BuildSub(a->b, first, ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, va)), "");
     llvm_value bytes = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
@@ -429,7 +429,7 @@ llvm_value ws_jit_lanes_fit(struct ws_jit_access *a, llvm_value va, llvm_value o
 llvm_value ws_jit_check_lanes(struct ws_jit_access *a, llvm_value va, llvm_value *ret_bias)
 {
     struct ws_jit_emit *e = a->e;
-    size_t map = CTX(maps) + (a->u->src & (WS_N_MAPS - 1)) * sizeof(struct ws_mapping);
+    size_t map = CTX(maps) + a->u->map * sizeof(struct ws_mapping);
     llvm_value from = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, va));
     llvm_value room = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, bytes));
     llvm_value host = ws_jit_field(e, e->i64, map + offsetof(struct ws_mapping, host));
