@@ -373,11 +373,12 @@ static bool reload(void *arg)
 }
 
 /* Without it kernels are compiled again. */
-static void keep_code(const struct ws_config *c)
+static void keep_code(const struct ws_config *c, const struct gpus *gpus)
 {
     const char *folder =
         c->code_cache && *c->code_cache ? c->code_cache : getenv("CACHE_DIRECTORY");
-    if (c->compile == WS_COMPILE_NEVER || !folder || !c->code_cache_bytes)
+    bool has_soft = gpus->n && !gpus->real[0]; /* or all are real */
+    if (!has_soft || c->compile == WS_COMPILE_NEVER || !folder || !c->code_cache_bytes)
         return;
     int r = ws_compiled_keep_in(folder, c->code_cache_bytes);
     if (r)
@@ -405,7 +406,7 @@ static int serve(const struct ws_config *c, const struct gpus *gpus, const struc
     struct ws_follow follow[WS_MAX_GPUS_CONFIGURED] = {0};
     uint32_t n = 0;
     int r = 0;
-    keep_code(c);
+    keep_code(c, gpus);
     for (; !r && n < gpus->n; n++) {
         devices[n] = gpus->real[n];
         if (c->follows && !devices[n] && c->profiles && *c->profiles) {
