@@ -180,12 +180,12 @@ struct ws_device_options {
     enum ws_device_meter meter;
     uint64_t meter_update_ns; /* WS_METER_NVML: the interval, in device time */
     double meter_noise;       /* …and the noise, 0 to 0.2: standard deviation of an update */
-    /* WS_CLOCK_SCALED: kernels that take measured times and powers; borrowed for the device's life
-     */
+    /* WS_CLOCK_SCALED: kernels that take measured times and powers; the device borrows them */
     const struct ws_followed *followed;
     uint32_t n_followed;
     uint32_t inspect;               /* mask of enum ws_inspect_tool; the first device's counts */
     enum ws_device_compile compile; /* of modules loaded from now on; the last device's counts */
+    struct ws_events *ret_events;   /* what the last launch did (power: fitted); NULL: not wanted */
 };
 /* The catalog spec is copied. Return: 0, -EINVAL (a spec field out of range, named in diags),
  * -ENOMEM, -EAGAIN (no thread). */

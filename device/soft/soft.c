@@ -190,6 +190,8 @@ void ws_soft_price(struct ws_soft *d, const struct ws_gpu_spec *spec, const stru
     if (f->has_power)
         ws_units_events(&d->base.spec, &fit->need, fit->blocks_per_sm, units, n_units,
                         &ret->draw.events);
+    if (d->options.ret_events)
+        *d->options.ret_events = ret->draw.events;
     if (f->has_power && f->has_time) {
         ws_units_fitted_cost(f, &ret->draw.clocks, &d->base.spec, &fit->need, fit->blocks_per_sm,
                              units, n_units, ret_costs);
