@@ -20,39 +20,18 @@
  *   PATH is a catalog, or one of its files (bench/truth.sh). */
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "bench/truth/run.h"
 #include "device/catalog.h"
-#include "device/device.h"
-#include "device/space.h"
 #include "models/event_power.h"
 #include "papers/sets/csv.h"
-#include "ptx/ptx.h"
-
-#define VA(k) ((uint64_t)(k) << 32)
-enum { MAX_BUFFERS = 8, MAX_PARAMS = 64, MIB = 1 << 20 };
 
 /* ---- programs ---- */
 
-enum contents { ZERO, SMALL_FLOATS, RANDOM };
-struct buffer {
-    uint64_t mib;
-    enum contents contents;
-};
-struct program {
-    const char *app, *kernel;
-    uint32_t grid[3], block[3];
-    double part; /* of the whole that this is */
-    struct buffer buffers[MAX_BUFFERS];
-    /* one letter each: p the next buffer's address, i a 32-bit number, f a float */
-    const char *layout;
-    double numbers[5];
-};
-static const struct program programs[] = {
+static const struct truth_program programs[] = {
     /* 64 Mi elements, of which an eighth */
     {"vectorAdd",
      "vector_add",
@@ -230,9 +209,9 @@ static const struct smaller {
 };
 
 /* The program as it was measured on the GPU. */
-static struct program sized(const struct program *p, const char *gpu)
+static struct truth_program sized(const struct truth_program *p, const char *gpu)
 {
-    struct program ret = *p;
+    struct truth_program ret = *p;
     for (size_t i = 0; i < WS_ARRAY_SIZE(smaller); i++)
         if (!strcmp(gpu, "gtx980") && !strcmp(smaller[i].app, p->app)) {
             memcpy(ret.grid, smaller[i].grid, sizeof(ret.grid));
@@ -245,7 +224,7 @@ static struct program sized(const struct program *p, const char *gpu)
 /* Those of the TITAN V, and which size they were measured with: column n or rows. */
 static const struct aside {
     double size;
-    struct program program;
+    struct truth_program program;
 } asides[] = {
     {8388608,
      {"vector_add",
@@ -320,14 +299,6 @@ struct measured {
     struct ws_device_clocks clocks;
 };
 #define TITAN_V "titanv"
-static void must(int r, const char *what)
-{
-    if (!r)
-        return;
-    fprintf(stderr, "bench_truth: %s failed: %d\n", what, r);
-    exit(2);
-}
-
 /* A number of the row; 0: it has none, or no such column. */
 static double number(const struct ws_csv *t, const char *name)
 {
@@ -376,7 +347,7 @@ static struct measured find(const char *data, const struct ws_gpu_spec *spec, co
         perror(path);
         exit(2);
     }
-    must(ws_csv_open(&t, f, path, NULL), path);
+    truth_must(ws_csv_open(&t, f, path, NULL), path);
     while (!(r = ws_csv_next(&t, NULL)))
         if (t.n_columns > 1 && !strcmp(t.cells[1], app)) {
             struct ws_device_clocks c = size > 0 ? own : clocks_of(spec, &t);
@@ -384,133 +355,13 @@ static struct measured find(const char *data, const struct ws_gpu_spec *spec, co
                          : m.time_s <= 0 || distance(&c) < distance(&m.clocks))
                 m = (struct measured){number(&t, "time_s"), number(&t, "power_w"), c};
         }
-    must(r == WS_CSV_END ? 0 : r, path);
+    truth_must(r == WS_CSV_END ? 0 : r, path);
     ws_csv_deinit(&t);
     fclose(f);
     return m;
 }
 
 /* ---- running ---- */
-
-struct runner {
-    struct ws_gpu_spec spec;
-    struct ws_device *device;
-    struct ws_ptx_module *ptx;
-    struct ws_dmodule *module;
-    struct ws_device_clocks clocks; /* that it runs at */
-    pthread_mutex_t lock;
-    pthread_cond_t cond;
-    bool done;
-};
-
-static char *read_file(const char *path)
-{
-    FILE *f = fopen(path, "re");
-    char *text = NULL;
-    size_t cap = 0;
-    if (!f || getdelim(&text, &cap, 0, f) <= 0) {
-        perror(path);
-        exit(2);
-    }
-    fclose(f);
-    return text;
-}
-
-static void fill(uint8_t *host, uint64_t bytes, enum contents contents)
-{
-    uint32_t *v = (uint32_t *)(void *)host, x = 12345;
-    for (uint64_t i = 0; contents != ZERO && i < bytes / 4; i++) {
-        x = x * 1664525u + 1013904223u;
-        float f = 0.5f + (float)(x >> 8) / (1 << 24);
-        v[i] = x ^ x >> 15;
-        if (contents == SMALL_FLOATS)
-            memcpy(&v[i], &f, 4);
-    }
-}
-
-/* Margins of a MiB before the first buffer and behind each: a block may look beside its image. */
-static uint32_t place(const struct runner *r, struct ws_space *space, const struct program *p,
-                      uint8_t params[MAX_PARAMS])
-{
-    uint32_t n_buffers = 0, n_numbers = 0, at = 0;
-    for (const char *c = p->layout; *c; c++) {
-        if (*c == 'p') {
-            const struct buffer *b = &p->buffers[n_buffers];
-            uint64_t va = VA(++n_buffers), bytes = (b->mib + 2) * MIB, length;
-            uint8_t *host;
-            uint32_t flags;
-            struct ws_device *device;
-            must(ws_device_mem_alloc(r->device, space, va, bytes), "memory");
-            if (ws_space_resolve(space, va, &host, &length, &flags, &device))
-                fill(host, bytes, b->contents);
-            at = WS_ALIGN_UP(at, 8u);
-            va += MIB;
-            memcpy(params + at, &va, 8);
-            at += 8;
-            continue;
-        }
-        double v = p->numbers[n_numbers++];
-        float f = (float)v;
-        int32_t i = (int32_t)v;
-        memcpy(params + at, *c == 'f' ? (void *)&f : (void *)&i, 4);
-        at += 4;
-    }
-    return at;
-}
-
-static void on_done(struct ws_op *op)
-{
-    struct runner *r = op->owner;
-    pthread_mutex_lock(&r->lock);
-    r->done = true;
-    pthread_cond_signal(&r->cond);
-    pthread_mutex_unlock(&r->lock);
-}
-
-static struct measured run(struct runner *r, const struct program *p)
-{
-    struct ws_space *space;
-    struct ws_dinstance *instance;
-    uint8_t params[MAX_PARAMS] = {0};
-    const struct ws_dmodule_info *info = ws_dmodule_info(r->module);
-    uint64_t *vars = ws_alloc_array(info->n_vars + 1, sizeof(*vars));
-    must(!vars, "memory");
-    must(ws_space_new(&space), "space");
-    for (uint32_t k = 0; k < info->n_vars; k++) {
-        vars[k] = VA(64 + k);
-        must(ws_device_mem_alloc(r->device, space, vars[k], 65536), "memory");
-    }
-    must(ws_device_instance_new(r->device, r->module, space, vars, &instance), "instance");
-    struct ws_op op = {.kind = WS_OPK_LAUNCH,
-                       .space = space,
-                       .done = on_done,
-                       .owner = r,
-                       .ready_ns = ws_device_now_ns(r->device)};
-    op.launch.instance = instance;
-    while (op.launch.kernel < info->n_kernels &&
-           strcmp(info->kernels[op.launch.kernel].name, p->kernel) != 0)
-        op.launch.kernel++;
-    must(op.launch.kernel == info->n_kernels, p->kernel);
-    memcpy(op.launch.grid, p->grid, sizeof(p->grid));
-    memcpy(op.launch.block, p->block, sizeof(p->block));
-    op.launch.param_bytes = place(r, space, p, params);
-    op.launch.params = params;
-    r->done = false;
-    ws_device_submit(r->device, &op);
-    pthread_mutex_lock(&r->lock);
-    while (!r->done)
-        pthread_cond_wait(&r->cond, &r->lock);
-    pthread_mutex_unlock(&r->lock);
-    if (op.error) {
-        fprintf(stderr, "bench_truth: %s: %s\n", p->app, op.text);
-        exit(2);
-    }
-    ws_device_instance_free(r->device, instance);
-    ws_space_free(space);
-    free(vars);
-    double s = (double)(op.end_ns - op.start_ns) / 1e9;
-    return (struct measured){s / p->part, (double)op.energy_uj / 1e6 / s, r->clocks};
-}
 
 static double off(double predicted, double measured)
 {
@@ -522,19 +373,19 @@ struct errors {
     unsigned n, n_scaled;
 };
 
-static void compare(struct runner *r, const struct program *p, double size, const char *data,
-                    struct errors *errors)
+static void compare(struct truth_runner *r, const struct truth_program *p, double size,
+                    const char *data, struct errors *errors)
 {
     struct measured is =
         data ? find(data, &r->spec, p->app, size) : (struct measured){0, 0, {1, 1, 1}};
     if (data && is.time_s <= 0)
         return;
     if (memcmp(&r->clocks, &is.clocks, sizeof(is.clocks)) != 0) {
-        must(ws_device_set_clocks(r->device, &is.clocks, &r->clocks), "clocks");
+        truth_must(ws_device_set_clocks(r->device, &is.clocks, &r->clocks), "clocks");
         printf("%-10s at %.0f and %.0f MHz\n", r->spec.name, is.clocks.core * r->spec.core_mhz,
                is.clocks.memory * r->spec.memory_mhz);
     }
-    struct measured got = run(r, p);
+    struct truth_result got = truth_run(r, p);
     double e[3] = {off(got.time_s, is.time_s), off(got.power_w, is.power_w),
                    off(got.time_s * got.power_w, is.time_s * is.power_w)};
     printf("%-10s %-24s %6.1f %% %11.1f %9.1f %10.2f", r->spec.name, p->app, 100 * p->part,
@@ -555,7 +406,7 @@ static struct ws_gpu_spec spec_of(const struct ws_catalog *catalog, const char *
 {
     bool titan = !strcmp(name, TITAN_V);
     const struct ws_gpu_spec *found = ws_catalog_find(catalog, titan ? "v100" : name);
-    must(!found, name);
+    truth_must(!found, name);
     struct ws_gpu_spec spec = *found;
     if (titan) { /* NVIDIA's numbers */
         snprintf(spec.name, sizeof(spec.name), "%s", TITAN_V);
@@ -570,20 +421,13 @@ static struct ws_gpu_spec spec_of(const struct ws_catalog *catalog, const char *
 static void run_gpu(const struct ws_catalog *catalog, const char *name, const char *app,
                     const char *data)
 {
-    struct runner r = {.clocks = {1, 1, 1}};
-    struct ws_diags diags = WS_DIAGS_NULL;
-    struct ws_device_options options = {.clock = WS_CLOCK_FUNCTIONAL};
+    struct truth_runner r;
     struct errors errors = {.n = 0};
-    r.spec = spec_of(catalog, name);
-    pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.cond, NULL);
-    char *text = read_file(WS_SRCDIR "/bench/truth/kernels.ptx");
-    must(ws_ptx_parse(&r.ptx, text, strlen(text), "kernels.ptx", &diags), "parse");
-    must(ws_device_open_soft(&r.device, &r.spec, 0, &options, &diags), "open");
-    must(ws_device_module_load(r.device, r.ptx, &r.module, &diags), "module");
+    struct ws_gpu_spec spec = spec_of(catalog, name);
+    truth_open(&r, &spec, "kernels.ptx");
     for (size_t i = 0; i < WS_ARRAY_SIZE(programs) && strcmp(name, TITAN_V) != 0; i++)
         if (!app || !strcmp(app, programs[i].app)) {
-            struct program p = sized(&programs[i], name);
+            struct truth_program p = sized(&programs[i], name);
             compare(&r, &p, 0, data, &errors);
         }
     for (size_t i = 0; i < WS_ARRAY_SIZE(asides) && !strcmp(name, TITAN_V); i++)
@@ -597,12 +441,7 @@ static void run_gpu(const struct ws_catalog *catalog, const char *name, const ch
                "energy %.1f %%; worst %.0f, %.0f, %.0f %%\n",
                name, errors.n, errors.n_scaled, errors.sum[0] / errors.n, errors.sum[1] / errors.n,
                errors.sum[2] / errors.n, errors.worst[0], errors.worst[1], errors.worst[2]);
-    ws_device_module_unload(r.device, r.module);
-    ws_device_close(r.device);
-    ws_ptx_module_free(r.ptx);
-    pthread_mutex_destroy(&r.lock);
-    pthread_cond_destroy(&r.cond);
-    free(text);
+    truth_close(&r);
 }
 
 int main(int argc, char **argv)
@@ -618,9 +457,9 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[1], "--catalog"))
             path = argv[2];
         else
-            must(-EINVAL, argv[1]);
+            truth_must(-EINVAL, argv[1]);
     }
-    must(ws_catalog_load(&catalog, path, &diags), path);
+    truth_must(ws_catalog_load(&catalog, path, &diags), path);
     printf("%-10s %-24s %8s %11s %9s %10s", "GPU", "program", "part", "time us", "power W",
            "energy mJ");
     if (data)
