@@ -31,7 +31,7 @@ grep -q '^    sms = 72$' "$tmp/rtx8000.conf" || fail "the entry lost a key"
 ok "the entry is written and is read again"
 run 0 'rtx8000, Quadro RTX 8000: power' --check "$tmp/in.csv"
 run 0 '^power  *80 ' --check --gpu rtx8000 "$tmp/in.csv"
-run 1 'rtx3080ti is uncalibrated' --check --gpu rtx3080ti "$tmp/in.csv"
+run 1 'rtx2070s is uncalibrated' --check --gpu rtx2070s "$tmp/in.csv"
 run 1 'no GPU none in the catalog' --check --gpu none "$tmp/in.csv"
 run 1 'has no section gpu rtx8000' --gpu rtx8000 --entry "$src/conf/gpu.d/t400.conf" "$tmp/in.csv"
 {
