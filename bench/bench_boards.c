@@ -14,12 +14,13 @@
  * myocyte, streamcluster, the sums of srad) and the first kernel of mvt, whose time is a third of
  * that of gemver's third, which does the same. Clocks were recorded for one kernel alone, which was
  * measured at 21 pairs of them; at automatic clocks it takes as long as at 1890 MHz, so that all
- * others are taken to have had these. Of the correlation's pairs the time is left out: each thread has another number of them.
+ * others are taken to have had these. The time of the correlation is left out: its threads have
+ * different numbers of pairs.
  *
  * Programs of sBEET-mg: products, histogram and texture compression. The authors' kernels, whose
  * blocks stay on the SMs that they were given, take two to four times as long as ours; with
- * --own-pace their power is taken for that of our kernels at the pace of these. bfs is left out: its
- * graph is not at hand.
+ * --own-pace their power is taken for that of our kernels at the pace of these. bfs is left out,
+ * since its graph is not at hand.
  *
  * Usage: bench_boards [--catalog PATH] [--own-pace] GPU FILE
  *   --own-pace: time_s is what the software GPU takes, on fewer SMs as much longer.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* papers/fit/effects.h - what each setting of a GPU does to launches that differ in what they depend
- * on: of which a setting has two effects, and each launch shows a share of either.
+/* papers/fit/effects.h - what each setting of a GPU does to launches that differ in what they
+ * depend on: of which a setting has two effects, and each launch shows a share of either.
  *
  *     off = own(family) + x[0]·effect[0](setting) + x[1]·effect[1](setting) + noise
  *
- * The own number of a family is how far predictions are off for it as a whole, which says nothing of
- * a setting. Each effect is pulled towards 0 as by one launch of weight 1 that shows it wholly, so
- * that one which no launch shows is 0. Errors beyond a limit count by their size, not its square.
+ * The own number of a family is how far predictions are off for it as a whole, which says nothing
+ * of a setting. Each effect is pulled towards 0 as by one launch of weight 1 that shows it whole,
+ * so that one that no launch shows is 0. Errors beyond a limit count by their size instead of its
+ * square.
  * Threads: any; pure. Errors: -ENOMEM. */
 #ifndef WS_PAPERS_FIT_EFFECTS_H
 #define WS_PAPERS_FIT_EFFECTS_H
