@@ -6,7 +6,8 @@ bench_bench_interp_CPPFLAGS = $(AM_CPPFLAGS) -DWS_SRCDIR='"$(abs_top_srcdir)"'
 bench_bench_interp_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) \
 	$(LZ4_LIBS) $(ZSTD_LIBS) $(LIBMD_LIBS) -lpthread -lm
 EXTRA_DIST += bench/opencl/README.md
-EXTRA_DIST += bench/bench_interp.ptx bench/bench_interp.cu bench/opencl/kernels.cl bench/jit.sh
+EXTRA_DIST += bench/bench_interp.ptx bench/bench_interp.cu bench/opencl/kernels.cl bench/jit.sh \
+	bench/pocl.sh
 # programs whose time and power others have measured, on software GPUs
 BENCHES += bench/bench_truth
 bench_bench_truth_SOURCES = bench/bench_truth.c bench/truth/run.c bench/truth/run.h
