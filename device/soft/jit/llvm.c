@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -12,7 +11,6 @@
 
 struct ws_llvm ws_llvm;
 static bool opened;
-static _Atomic bool missing; /* it was looked for, and is not there */
 static struct {
     const uint8_t *at;
     size_t bytes;
@@ -92,10 +90,8 @@ static void open_once(void)
         if (!opened)
             dlclose(lib);
     }
-    if (!opened) {
-        atomic_store(&missing, true);
+    if (!opened)
         return;
-    }
     void *inside;
     memcpy(&inside, &ws_llvm.ContextCreate, sizeof(inside));
     dl_iterate_phdr(look_for_notes, inside);
@@ -111,9 +107,4 @@ bool ws_llvm_open(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_once);
     return opened;
-}
-
-bool ws_llvm_is_missing(void)
-{
-    return atomic_load_explicit(&missing, memory_order_relaxed);
 }

@@ -39,7 +39,7 @@ static struct ws_budget first_step;                     /* of @current */
 static uint64_t n_turns;
 static struct ws_payer nobody = {.n_refs = 1};
 static bool runs;
-static bool failed;              /* LLVM gave up, or is missing: nothing is compiled any more */
+static bool failed;              /* LLVM gave up: nothing is compiled any more */
 static __thread bool is_in_llvm; /* this thread compiles, and holds no lock */
 
 static void unqueue(struct ws_jit_code **at)
@@ -77,21 +77,11 @@ static struct ws_jit_code *withdraw(struct ws_jit_code **at)
     return j;
 }
 
-/* LLVM is not there for the kernel. */
+/* LLVM is not there any more for the kernel. */
 static void refuse(struct ws_jit_code *j)
 {
-    j->why_not = WS_NOT_COMPILER;
+    j->why_not = WS_NOT_OPERATION;
     ws_jit_set_tier(j, WS_JIT_INTERPRETED);
-}
-
-/* Nothing is compiled any more. */
-static void refuse_all(void)
-{
-    pthread_mutex_lock(&lock);
-    failed = true;
-    while (queue)
-        refuse(withdraw(&queue));
-    pthread_mutex_unlock(&lock);
 }
 
 void ws_jit_failed(const char *why)
@@ -99,7 +89,11 @@ void ws_jit_failed(const char *why)
     ws_log(WS_ERROR, "jit: LLVM failed: %s", why);
     if (!is_in_llvm)
         abort();
-    refuse_all();
+    pthread_mutex_lock(&lock);
+    failed = true;
+    while (queue)
+        refuse(withdraw(&queue));
+    pthread_mutex_unlock(&lock);
     ws_log(WS_ERROR, "jit: from now on kernels are interpreted that are not compiled yet");
     for (;;)
         pause();
@@ -136,8 +130,6 @@ static void *compiler_main(void *arg)
 {
     (void)arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
-    if (!ws_llvm_open()) /* here: it takes time, and memory that few programs need */
-        refuse_all();
     pthread_mutex_lock(&lock);
     while ((current = take())) {
         struct ws_jit_code *j = current;
