@@ -30,4 +30,8 @@ struct ws_compiled_counts {
 };
 struct ws_compiled_counts ws_compiled_counts(void);
 
+/* For who is about to end the process with @status: if a kernel is being compiled, it ends here,
+ * without any clean-up, since the library's own must not come while it compiles. */
+void ws_compiled_end(int status);
+
 #endif

@@ -515,5 +515,6 @@ int main(int argc, char **argv)
     print_diags(&diags);
     ws_catalog_deinit(&catalog);
     ws_config_deinit(&config);
+    ws_compiled_end(status);
     return status;
 }

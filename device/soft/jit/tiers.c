@@ -149,17 +149,23 @@ static void *compiler_main(void *arg)
     return NULL;
 }
 
-/* The library's own clean-up at the process's end must not come while it compiles, and nobody waits
- * for a kernel that a client chose: then the process ends without any clean-up. */
-static void end_at_once(int status, void *arg)
+/* Nobody waits for a kernel that a client chose. */
+void ws_compiled_end(int status)
 {
-    (void)arg;
     pthread_mutex_lock(&lock);
     if (runs) {
         fflush(NULL);
         _exit(status);
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* For programs that do not say when they end. What the library registers later, in its first use,
+ * comes before this. */
+static void end_at_once(int status, void *arg)
+{
+    (void)arg;
+    ws_compiled_end(status);
 }
 
 static void at_first(void)
