@@ -133,6 +133,8 @@ static void test_shipped_catalog(void **state)
         bool is_fitted = s->energy_dram_fj > 0;
         assert_int_equal(
             strncmp(s->calibrated, is_fitted ? "power " : "uncalibrated: ", is_fitted ? 6 : 14), 0);
+        /* From Volta on all loads go through L1: a model that was fitted knows its size. */
+        assert_true(!is_fitted || s->hardware_cc < 70 || s->l1_bytes > 0);
     }
     const struct ws_gpu_spec *s = ws_catalog_find(&f->c, "rtx3070");
     assert_int_equal(s->memory_bytes, UINT64_C(8) << 30);
