@@ -14,8 +14,8 @@ FRONTEND_SESSION = frontend/session/box.c frontend/session/box.h frontend/sessio
 	frontend/session/private.h frontend/session/session.c frontend/session/session.h \
 	frontend/session/staging.c frontend/session/stream.c frontend/session/vmm.c
 FRONTEND_INTERPOSE = frontend/interpose/config.c frontend/interpose/dlhook.c \
-	frontend/interpose/entrypoints.h frontend/interpose/files.c frontend/interpose/init.c frontend/interpose/redirect.c \
-	frontend/interpose/redirect.h frontend/interpose/toolkit.c frontend/interpose/toolkit.h \
+	frontend/interpose/entrypoints.h frontend/interpose/files.c frontend/interpose/init.c \
+	frontend/interpose/redirect.c frontend/interpose/redirect.h frontend/interpose/toolkit.c frontend/interpose/toolkit.h \
 	frontend/interpose/variables.c frontend/interpose/variables.h
 noinst_LIBRARIES += frontend/libfrontend.a
 frontend_libfrontend_a_SOURCES = frontend/config.h frontend/wattshare.h $(FRONTEND_CHANNEL) \
