@@ -40,6 +40,51 @@ struct board_program {
     const char *text;   /* of the kernel; NULL: boards.ptx */
     bool no_time;
 };
+/* Square matrices of 4096 by a vector, a thread for each row or column. */
+#define MATRIX_VECTOR(app, name, entry, alpha)                                                     \
+    {                                                                                              \
+        {app,        entry,                                                                        \
+         {16, 1, 1}, {256, 1, 1},                                                                  \
+         1,          {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},                           \
+         "pppif",    {4096, alpha}},                                                               \
+            .kernel = (name)                                                                       \
+    }
+/* Products and the like of square matrices, blocks of 32 x 8. */
+#define MATRICES(app, name, entry, n, mib, layout, ...)                                            \
+    {                                                                                              \
+        {app,                                                                                      \
+         entry,                                                                                    \
+         {(n) / 32, (n) / 8, 1},                                                                   \
+         {32, 8, 1},                                                                               \
+         1,                                                                                        \
+         {{mib, SMALL_FLOATS}, {mib, SMALL_FLOATS}, {mib, ZERO}},                                  \
+         layout,                                                                                   \
+         {n, ##__VA_ARGS__}},                                                                      \
+            .kernel = (name)                                                                       \
+    }
+/* Images of 2048 x 2048. */
+#define IMAGE(name, entry, layout, ...)                                                            \
+    {                                                                                              \
+        {"srad_v1", entry, {8192, 1, 1}, {512, 1, 1}, 1, {__VA_ARGS__}, layout, {4194304}},        \
+            .kernel = (name)                                                                       \
+    }
+/* A sum for each column of 2048. */
+#define COLUMNS(name, entry, part, layout, pairs, ...)                                             \
+    {"correlation", entry, {8, 1, 1}, {256, 1, 1}, part, {__VA_ARGS__}, layout, {2048, pairs}},    \
+        .kernel = (name)
+/* Products with tiles; a part of the rows. */
+#define TILED(app, columns, part, mib)                                                             \
+    {                                                                                              \
+        {app,                                                                                      \
+         "tiled_product",                                                                          \
+         {(columns) / 16, 16, 1},                                                                  \
+         {16, 16, 1},                                                                              \
+         part,                                                                                     \
+         {{mib, SMALL_FLOATS}, {mib, SMALL_FLOATS}, {16, ZERO}},                                   \
+         "pppii",                                                                                  \
+         {1024, columns}},                                                                         \
+            .kernel = NULL                                                                         \
+    }
 static const struct board_program programs[] = {
     {{"2dconv",
       "poly_convolve",
@@ -50,80 +95,15 @@ static const struct board_program programs[] = {
       "ppi",
       {4096}},
      .kernel = "convolution2D_kernel"},
-    {{"2mm",
-      "poly_product",
-      {32, 128, 1},
-      {32, 8, 1},
-      1,
-      {{4, SMALL_FLOATS}, {4, SMALL_FLOATS}, {4, ZERO}},
-      "pppi",
-      {1024}},
-     .kernel = "mm2_kernel1"},
-    {{"2mm",
-      "poly_product",
-      {32, 128, 1},
-      {32, 8, 1},
-      1,
-      {{4, SMALL_FLOATS}, {4, SMALL_FLOATS}, {4, ZERO}},
-      "pppi",
-      {1024}},
-     .kernel = "mm2_kernel2"},
-    {{"atax",
-      "poly_row",
-      {16, 1, 1},
-      {256, 1, 1},
-      1,
-      {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppif",
-      {4096, 1}},
-     .kernel = "atax_kernel1"},
-    {{"atax",
-      "poly_column",
-      {16, 1, 1},
-      {256, 1, 1},
-      1,
-      {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppif",
-      {4096, 1}},
-     .kernel = "atax_kernel2"},
-    /* 16 of the 1024 pairs that a column has on average */
-    {{"correlation",
-      "poly_correlation",
-      {8, 1, 1},
-      {256, 1, 1},
-      1 / 64.0,
-      {{17, ZERO}, {17, SMALL_FLOATS}},
-      "ppii",
-      {2048, 16}},
-     .kernel = "corr_kernel",
-     .no_time = true},
-    {{"correlation",
-      "poly_mean",
-      {8, 1, 1},
-      {256, 1, 1},
-      1,
-      {{1, ZERO}, {17, SMALL_FLOATS}},
-      "ppi",
-      {2048}},
-     .kernel = "mean_kernel"},
-    {{"correlation",
-      "poly_deviation",
-      {8, 1, 1},
-      {256, 1, 1},
-      1,
-      {{1, ZERO}, {1, ZERO}, {17, SMALL_FLOATS}},
-      "pppi",
-      {2048}},
-     .kernel = "std_kernel"},
-    {{"gemm",
-      "poly_gemm",
-      {16, 64, 1},
-      {32, 8, 1},
-      1,
-      {{1, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppiff",
-      {512, 1, 1}},
-     .kernel = "gemm_kernel"},
+    MATRICES("2mm", "mm2_kernel1", "poly_product", 1024, 4, "pppi"),
+    MATRICES("2mm", "mm2_kernel2", "poly_product", 1024, 4, "pppi"),
+    MATRICES("gemm", "gemm_kernel", "poly_gemm", 512, 1, "pppiff", 1, 1),
+    MATRICES("syr2k", "syr2k_kernel", "poly_rank_2k", 1024, 4, "pppiff", 1, 1),
+    MATRIX_VECTOR("atax", "atax_kernel1", "poly_row", 1),
+    MATRIX_VECTOR("atax", "atax_kernel2", "poly_column", 1),
+    MATRIX_VECTOR("gemver", "gemver_kernel2", "poly_column", 0.5),
+    MATRIX_VECTOR("gemver", "gemver_kernel3", "poly_row", 0.5),
+    MATRIX_VECTOR("mvt", "kernel2", "poly_column", 1),
     {{"gemver",
       "poly_rank_two",
       {128, 512, 1},
@@ -133,24 +113,6 @@ static const struct board_program programs[] = {
       "pppppi",
       {4096}},
      .kernel = "gemver_kernel1"},
-    {{"gemver",
-      "poly_column",
-      {16, 1, 1},
-      {256, 1, 1},
-      1,
-      {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppif",
-      {4096, 0.5}},
-     .kernel = "gemver_kernel2"},
-    {{"gemver",
-      "poly_row",
-      {16, 1, 1},
-      {256, 1, 1},
-      1,
-      {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppif",
-      {4096, 0.5}},
-     .kernel = "gemver_kernel3"},
     {{"gesummv",
       "poly_two_rows",
       {16, 1, 1},
@@ -160,24 +122,13 @@ static const struct board_program programs[] = {
       "pppppi",
       {4096}},
      .kernel = "gesummv_kernel"},
-    {{"mvt",
-      "poly_column",
-      {16, 1, 1},
-      {256, 1, 1},
-      1,
-      {{64, SMALL_FLOATS}, {1, SMALL_FLOATS}, {1, ZERO}},
-      "pppif",
-      {4096, 1}},
-     .kernel = "kernel2"},
-    {{"syr2k",
-      "poly_rank_2k",
-      {32, 128, 1},
-      {32, 8, 1},
-      1,
-      {{4, SMALL_FLOATS}, {4, SMALL_FLOATS}, {4, ZERO}},
-      "pppiff",
-      {1024, 1, 1}},
-     .kernel = "syr2k_kernel"},
+    /* 16 of the 1024 pairs that a column has on average */
+    {COLUMNS("corr_kernel", "poly_correlation", 1 / 64.0, "ppii", 16, {17, ZERO},
+             {17, SMALL_FLOATS}),
+     .no_time = true},
+    {COLUMNS("mean_kernel", "poly_mean", 1, "ppi", 0, {1, ZERO}, {17, SMALL_FLOATS})},
+    {COLUMNS("std_kernel", "poly_deviation", 1, "pppi", 0, {1, ZERO}, {1, ZERO},
+             {17, SMALL_FLOATS})},
     {{"kmeans",
       "nearest_centre",
       {3907, 1, 1},
@@ -197,38 +148,11 @@ static const struct board_program programs[] = {
       {10000000, 30, 90}},
      .kernel = "euclid",
      .text = "kernels.ptx"},
-    {{"srad_v1", "image_exp", {8192, 1, 1}, {512, 1, 1}, 1, {{16, SMALL_FLOATS}}, "pi", {4194304}},
-     .kernel = "extract"},
-    {{"srad_v1",
-      "image_squares",
-      {8192, 1, 1},
-      {512, 1, 1},
-      1,
-      {{16, SMALL_FLOATS}, {16, ZERO}, {16, ZERO}},
-      "pppi",
-      {4194304}},
-     .kernel = "prepare"},
-    {{"srad_v1", "image_log", {8192, 1, 1}, {512, 1, 1}, 1, {{16, SMALL_FLOATS}}, "pi", {4194304}},
-     .kernel = "compress"},
-    /* 2048 x 1024 x 2048, an eighth of the rows */
-    {{"mmul",
-      "tiled_product",
-      {128, 16, 1},
-      {16, 16, 1},
-      1 / 8.0,
-      {{8, SMALL_FLOATS}, {8, SMALL_FLOATS}, {16, ZERO}},
-      "pppii",
-      {1024, 2048}},
-     .kernel = NULL},
-    {{"mmul2",
-      "tiled_product",
-      {64, 16, 1},
-      {16, 16, 1},
-      1 / 4.0,
-      {{4, SMALL_FLOATS}, {4, SMALL_FLOATS}, {4, ZERO}},
-      "pppii",
-      {1024, 1024}},
-     .kernel = NULL},
+    IMAGE("extract", "image_exp", "pi", {16, SMALL_FLOATS}),
+    IMAGE("prepare", "image_squares", "pppi", {16, SMALL_FLOATS}, {16, ZERO}, {16, ZERO}),
+    IMAGE("compress", "image_log", "pi", {16, SMALL_FLOATS}),
+    TILED("mmul", 2048, 1 / 8.0, 8), /* of 2048 x 1024 x 2048 */
+    TILED("mmul2", 1024, 1 / 4.0, 4),
     {{"hist",
       "bins_in_memory",
       {184, 1, 1},
@@ -301,14 +225,6 @@ static void print_row(const struct truth_runner *r, const struct board_program *
 
 /* ---- the measurements ---- */
 
-static double number(const struct ws_csv *t, const char *name)
-{
-    const char *const names[] = {name, NULL};
-    int column = ws_csv_column(t, names);
-    double v = column < 0 ? NAN : ws_csv_number(t, column, 0, HUGE_VAL, NULL);
-    return isnan(v) ? 0 : v;
-}
-
 static const char *cell(const struct ws_csv *t, const char *name)
 {
     const char *const names[] = {name, NULL};
@@ -332,10 +248,12 @@ static void print_rows(const char *path, const struct ws_gpu_spec *spec,
         if (strcmp(cell(&t, "app"), p->program.app) != 0 ||
             strcmp(cell(&t, "kernel"), p->kernel ? p->kernel : "") != 0)
             continue;
-        struct measured m = {number(&t, "time_s"), number(&t, "power_w"), number(&t, "sms"),
-                             number(&t, "core_mhz"), number(&t, "mem_mhz")};
+        struct measured m = {truth_number(&t, "time_s"), truth_number(&t, "power_w"),
+                             truth_number(&t, "sms"), truth_number(&t, "core_mhz"),
+                             truth_number(&t, "mem_mhz")};
         if (!(got.time_s > 0))
             got = truth_run(&r, &p->program);
+        truth_must(!got.events.counted, "counting with an entry that has no fitted powers");
         print_row(&r, p, &got, &m);
     }
     truth_must(end == WS_CSV_END ? 0 : end, path);

@@ -299,25 +299,18 @@ struct measured {
     struct ws_device_clocks clocks;
 };
 #define TITAN_V "titanv"
-/* A number of the row; 0: it has none, or no such column. */
-static double number(const struct ws_csv *t, const char *name)
-{
-    const char *const names[] = {name, NULL};
-    int column = ws_csv_column(t, names);
-    double v = column < 0 ? NAN : ws_csv_number(t, column, 0, HUGE_VAL, NULL);
-    return isnan(v) ? 0 : v;
-}
 
 static bool is_of_titan(double size, const struct ws_csv *t)
 {
-    return !strcmp(t->cells[0], "TITANV") && (number(t, "n") == size || number(t, "rows") == size);
+    return !strcmp(t->cells[0], "TITANV") &&
+           (truth_number(t, "n") == size || truth_number(t, "rows") == size);
 }
 
 /* The row's clocks as shares of the catalog's, with the voltage that goes with them. */
 static struct ws_device_clocks clocks_of(const struct ws_gpu_spec *spec, const struct ws_csv *t)
 {
-    struct ws_device_clocks c = {.core = number(t, "core_mhz") / spec->core_mhz,
-                                 .memory = number(t, "mem_mhz") / spec->memory_mhz};
+    struct ws_device_clocks c = {.core = truth_number(t, "core_mhz") / spec->core_mhz,
+                                 .memory = truth_number(t, "mem_mhz") / spec->memory_mhz};
     c.volt =
         ws_event_voltage(spec->voltage_knee_milli / 1e3, spec->voltage_slope_milli / 1e3, c.core);
     return c;
@@ -353,7 +346,7 @@ static struct measured find(const char *data, const struct ws_gpu_spec *spec, co
             struct ws_device_clocks c = size > 0 ? own : clocks_of(spec, &t);
             if (size > 0 ? is_of_titan(size, &t)
                          : m.time_s <= 0 || distance(&c) < distance(&m.clocks))
-                m = (struct measured){number(&t, "time_s"), number(&t, "power_w"), c};
+                m = (struct measured){truth_number(&t, "time_s"), truth_number(&t, "power_w"), c};
         }
     truth_must(r == WS_CSV_END ? 0 : r, path);
     ws_csv_deinit(&t);

@@ -2,6 +2,7 @@
 #include "bench/truth/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,14 @@ void truth_must(int r, const char *what)
         return;
     fprintf(stderr, "%s: %s failed: %d\n", program_invocation_short_name, what, r);
     exit(2);
+}
+
+double truth_number(const struct ws_csv *t, const char *name)
+{
+    const char *const names[] = {name, NULL};
+    int column = ws_csv_column(t, names);
+    double v = column < 0 ? NAN : ws_csv_number(t, column, 0, HUGE_VAL, NULL);
+    return isnan(v) ? 0 : v;
 }
 
 static char *read_file(const char *path)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include "device/device.h"
 #include "models/events.h"
+#include "papers/sets/csv.h"
 
 enum { TRUTH_BUFFERS = 8, TRUTH_NUMBERS = 5 };
 
@@ -47,6 +48,9 @@ struct truth_result {
     struct ws_events events;
 };
 struct truth_result truth_run(struct truth_runner *r, const struct truth_program *p);
+
+/* A number of the row; 0: it has none, or no such column. */
+double truth_number(const struct ws_csv *t, const char *name);
 
 /* Ends the program unless @r is 0. */
 void truth_must(int r, const char *what);
