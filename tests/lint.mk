@@ -46,8 +46,8 @@ distcheck-hook:
 # of files there, and builds no programs but theirs.
 DISTCHECK_SHORT_TESTS = tests/process/clients.sh tests/process/cli.sh tests/process/verbs.sh \
 	tests/process/examples.sh tests/unit/ptx/test_fixtures
-DISTCHECK_SHORT_BUILT = tests/cuda/libcuda_stub.so tests/cuda/drv_texref $(CUDA_CLIENTS) \
-	tests/unit/ptx/test_fixtures
+DISTCHECK_SHORT_BUILT = tests/cuda/libcuda_stub.so tests/cuda/drv_ptxas tests/cuda/drv_texref \
+	$(CUDA_CLIENTS) tests/unit/ptx/test_fixtures
 .PHONY: distcheck-short
 distcheck-short:
 	$(MAKE) $(AM_MAKEFLAGS) distcheck TESTS='$(DISTCHECK_SHORT_TESTS)' \
