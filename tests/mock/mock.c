@@ -334,9 +334,10 @@ void mock_wait_in(const char *call)
         mock_violation("%s has waited for a kernel for 20 s: does that wait for the call?", call);
 }
 
-int mock_enter(const char *name, unsigned needs)
+int mock_enter_for(const char *name, unsigned needs, struct mock_gpu *of)
 {
     int r = 0;
+    of = of ? of : current ? current : &gpus[0];
     tell_watch(name, false);
     wait_if_stuck(name);
     be_slow();
@@ -352,8 +353,8 @@ int mock_enter(const char *name, unsigned needs)
         r = WS_CU_NOT_INITIALIZED;
     pthread_mutex_unlock(&mock_lock);
     if (lost) {
-        mock_lose(current ? current : &gpus[0], r);
-        (void)mock_sticky(current ? current : &gpus[0]);
+        mock_lose(of, r);
+        (void)mock_sticky(of);
     }
     if (!r && needs & MOCK_CTX) {
         if (!current) {
@@ -369,6 +370,11 @@ int mock_enter(const char *name, unsigned needs)
             mock_wait_in(name);
     }
     return r;
+}
+
+int mock_enter(const char *name, unsigned needs)
+{
+    return mock_enter_for(name, needs, NULL);
 }
 
 struct mock_gpu *mock_current(void)
@@ -620,9 +626,10 @@ ws_cu_result cuDevicePrimaryCtxReset(ws_cu_device d)
 
 ws_cu_result cuCtxSetCurrent(ws_cu_ctx ctx)
 {
-    ENTER(MOCK_ANY);
     struct mock_gpu *g = (struct mock_gpu *)(void *)ctx;
-    if (g && !(g >= gpus && g < gpus + n_gpus)) {
+    bool known = g >= gpus && g < gpus + n_gpus;
+    ENTER_FOR(MOCK_ANY, known ? g : NULL);
+    if (g && !known) {
         mock_violation("cuCtxSetCurrent: %p is no context", (void *)ctx);
         return WS_CU_INVALID_CONTEXT;
     }

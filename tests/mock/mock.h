@@ -117,6 +117,9 @@ extern struct ws_space *mock_space;
 /* Counts the call, and says whether it shall go on: 0, or the code to return. */
 enum { MOCK_ANY = 0, MOCK_CTX = 1 };
 int mock_enter(const char *name, unsigned needs);
+/* The same for a call about @of: that GPU is lost if the call fails with an error that loses a
+ * context. NULL: the current one. */
+int mock_enter_for(const char *name, unsigned needs, struct mock_gpu *of);
 struct mock_gpu *mock_current(void); /* of this thread; NULL */
 WS_PRINTF(1, 2) void mock_violation(const char *fmt, ...);
 /* Whether an environment variable that is a list of words has this one, or is "all". */
@@ -189,12 +192,13 @@ WS_CU_FUNCTIONS(X)
 void mock_leave(const char *const *name);
 
 /* What a function of the driver begins with; mock_leave() is called when it returns. */
-#define ENTER(needs)                                                                               \
+#define ENTER_FOR(needs, of)                                                                       \
     __attribute__((cleanup(mock_leave))) const char *const call_ = __func__;                       \
     do {                                                                                           \
-        int r_ = mock_enter(call_, (needs));                                                       \
+        int r_ = mock_enter_for(call_, (needs), (of));                                             \
         if (r_)                                                                                    \
             return r_;                                                                             \
     } while (0)
+#define ENTER(needs) ENTER_FOR(needs, NULL)
 
 #endif

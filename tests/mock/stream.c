@@ -305,6 +305,11 @@ static void do_item(struct mock_stream *s, struct item *i)
             mock_violation("cuStreamWriteValue32: 0x%llx is not mapped",
                            (unsigned long long)i->write_va);
     }
+}
+
+/* Stream locked. */
+static void end_item(struct item *i)
+{
     if (i->event) {
         pthread_mutex_lock(&i->event->lock);
         i->event->ns = mock_gpu_ns();
@@ -330,8 +335,10 @@ static void *stream_main(void *arg)
             continue;
         }
         pthread_mutex_unlock(&s->lock);
-        do_item(s, ws_list_entry(n, struct item, node));
+        struct item *i = ws_list_entry(n, struct item, node);
+        do_item(s, i);
         pthread_mutex_lock(&s->lock);
+        end_item(i); /* who waited for its event finds the stream without it */
         s->n_items--;
         pthread_cond_broadcast(&s->changed);
     }
