@@ -978,10 +978,11 @@ static void test_kernels_are_counted(void **state)
     hot_begin(&h, HEAD "trap;\n" TAIL
                        ".visible .entry b() { brkpt; ret; }\n.visible .entry c() { ret; }\n");
     struct ws_jit_code *odd = hot_kernel(&h, 1, 32, 0), *slow = hot_kernel(&h, 2, 32, 0);
-    assert_true(ws_compiled_counts().n_waiting + ws_compiled_counts().n_compiled <= 2);
+    struct ws_compiled_counts c = ws_compiled_counts();
+    assert_true(c.n_waiting + c.n_compiled <= 2);
     wait_for(odd);
     wait_for(slow);
-    struct ws_compiled_counts c = ws_compiled_counts();
+    c = ws_compiled_counts();
     assert_int_equal(c.n_waiting, 0);
     assert_int_equal(c.n_compiled, 1);
     assert_int_equal(c.n_not[WS_NOT_OPERATION], 1);
