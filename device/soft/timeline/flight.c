@@ -227,7 +227,8 @@ static void let_wait(struct ws_flight *f)
     complete_cancelled(f);
 }
 
-static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
+/* @spec: of a kernel; NULL: a copy. */
+static void priced(struct ws_flight *f, int r, const struct ws_gpu_spec *spec)
 {
     struct ws_soft *d = f->device;
     if (r) {
@@ -239,13 +240,11 @@ static void priced(struct ws_flight *f, int r, uint32_t dynamic_mw_per_sm)
                                      .owner = f->op->space ? ws_space_id(f->op->space) : 0,
                                      .end_ns = f->reserved.end_ns,
                                      .sms = f->reserved.sms,
-                                     .dynamic_mw_per_sm = dynamic_mw_per_sm,
+                                     .dynamic_mw_per_sm = spec ? spec->dynamic_mw_per_sm : 0,
                                      .own_mw = (int32_t)f->reserved.own_mw,
                                      .issue = f->reserved.issue};
-    if (f->followed) {
-        f->load.own_mw = ws_follow_own_mw(f->followed, &d->base.spec, f->load.sms.n);
+    if (f->followed && ws_follow_own_mw(f->followed, spec, f->load.sms.n, &f->load.own_mw))
         f->load.issue = (struct ws_issue){0};
-    }
     f->loaded = true;
     ws_meter_begin(d->meter, ws_vclock_now_ns(d->vclock), &f->load);
     let_wait(f);
@@ -266,8 +265,9 @@ static int merge(struct ws_flight *f)
     return 0;
 }
 
-/* Takes measured times where the kernel has them, at the clocks that they were measured at. */
-static void follow(struct ws_flight *f, const struct ws_gpu_spec *spec)
+/* Takes measured times where the kernel has them, at the clocks that they were measured at.
+ * *ret_own_mw: how much it was measured to draw above Eq. 2. Return: whether that is known. */
+static bool follow(struct ws_flight *f, const struct ws_gpu_spec *spec, int32_t *ret_own_mw)
 {
     struct ws_soft *d = f->device;
     const struct ws_executed_kernel *x = &f->x;
@@ -282,6 +282,7 @@ static void follow(struct ws_flight *f, const struct ws_gpu_spec *spec)
                         !ws_follow_price(f->followed, spec, n_sms, n_blocks, x->blocks_per_sm,
                                          x->units, x->n_units, x->costs)))
         f->followed = NULL;
+    return f->followed && ws_follow_own_mw(f->followed, spec, n_sms, ret_own_mw);
 }
 
 static void price_kernel(struct ws_flight *f)
@@ -294,7 +295,8 @@ static void price_kernel(struct ws_flight *f)
     ws_soft_price(d, &spec, op,
                   &(struct ws_fit){.need = x->need, .blocks_per_sm = x->blocks_per_sm}, x->units,
                   x->n_units, x->costs, &f->priced);
-    follow(f, &spec);
+    int32_t own_mw = 0;
+    bool measured = follow(f, &spec, &own_mw);
     int r = merge(f);
     f->kernel = (struct ws_timing_kernel){
         .ready_ns = op->ready_ns,
@@ -304,13 +306,14 @@ static void price_kernel(struct ws_flight *f)
         .n_blocks = x->n_units,
         .blocks = x->costs,
         .dram_share = f->priced.dram_share,
-        .draw = &f->priced.draw,
+        .draw = measured ? NULL : &f->priced.draw,
+        .own_mw = (uint32_t)WS_MAX(own_mw, 0),
         .merged = f->merged,
         .memory_bytes_per_s = spec.memory_bytes_per_s,
     };
     if (!r)
         r = ws_timing_reserve_kernel(d->timing, &f->kernel, &f->reserved);
-    priced(f, r, spec.dynamic_mw_per_sm);
+    priced(f, r, &spec);
 }
 
 static void price(struct ws_flight *f)
@@ -322,7 +325,7 @@ static void price(struct ws_flight *f)
     priced(f,
            ws_timing_reserve_copy(f->device->timing, f->engine, f->op->ready_ns, f->bytes,
                                   &f->reserved),
-           0);
+           NULL);
 }
 
 /* The next in order that can be priced, or NULL. */

@@ -40,10 +40,11 @@ bool ws_follow_price(const struct ws_followed *k, const struct ws_gpu_spec *spec
     return true;
 }
 
-int32_t ws_follow_own_mw(const struct ws_followed *k, const struct ws_gpu_spec *spec,
-                         uint32_t n_sms)
+bool ws_follow_own_mw(const struct ws_followed *k, const struct ws_gpu_spec *spec, uint32_t n_sms,
+                      int32_t *ret_mw)
 {
     if (!n_sms || n_sms > k->n_sms || k->power_mw[n_sms - 1] <= 0)
-        return 0;
-    return (int32_t)lround(k->power_mw[n_sms - 1] - (double)ws_power_mw(spec, n_sms));
+        return false;
+    *ret_mw = (int32_t)lround(k->power_mw[n_sms - 1] - (double)ws_power_mw(spec, n_sms));
+    return true;
 }

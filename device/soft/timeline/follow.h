@@ -18,8 +18,11 @@ const struct ws_followed *ws_follow_find(const struct ws_followed *v, uint32_t n
 bool ws_follow_price(const struct ws_followed *k, const struct ws_gpu_spec *spec, uint32_t n_sms,
                      uint64_t n_blocks, uint32_t blocks_per_sm, const struct ws_unit *units,
                      uint32_t n_units, struct ws_cost *costs);
-/* What it adds to the power of Eq. 2 with @n_sms SMs, in mW; may be negative. */
-int32_t ws_follow_own_mw(const struct ws_followed *k, const struct ws_gpu_spec *spec,
-                         uint32_t n_sms);
+/* *ret_mw: what it adds to the power of Eq. 2 with @n_sms SMs; may be negative. @spec: with the
+ * three powers that the meter knows, which are not the catalog's where events were fitted
+ * (ws_power_at()). Return: false: no power was measured for so many SMs; then *ret_mw is as before.
+ */
+bool ws_follow_own_mw(const struct ws_followed *k, const struct ws_gpu_spec *spec, uint32_t n_sms,
+                      int32_t *ret_mw);
 
 #endif

@@ -661,7 +661,7 @@ static struct timing_span span_of(const struct ws_timing *t, const struct ws_tim
     s.blocks =
         n_used ? (uint32_t)WS_MIN((uint64_t)k->blocks_per_sm, (n_blocks + n_used - 1) / n_used) : 0;
     s.n_sms = n_used;
-    s.own_mw = ws_draw_mw(k->draw, s.end_ns - s.start_ns, n_used, &s.issue);
+    s.own_mw = k->draw ? ws_draw_mw(k->draw, s.end_ns - s.start_ns, n_used, &s.issue) : k->own_mw;
     return s;
 }
 

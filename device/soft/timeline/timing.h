@@ -45,7 +45,8 @@ struct ws_timing_kernel {
     uint64_t n_blocks;
     const struct ws_cost *blocks; /* [n_blocks], in the order of dealing */
     double dram_share;
-    const struct ws_draw *draw; /* what it adds to the power; NULL: nothing */
+    const struct ws_draw *draw; /* what it adds to the power; NULL: own_mw, whatever the limit */
+    uint32_t own_mw;
     /* for those that may be cut: */
     const uint32_t *merged; /* [n_blocks]: how many each stands for, one after another; NULL: 1 */
     uint64_t memory_bytes_per_s; /* as it was when it was reserved; 0: as it is */

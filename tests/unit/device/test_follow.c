@@ -56,16 +56,25 @@ static void what_was_not_measured_is_modelled(void **state)
     assert_false(ws_follow_price(kernels, &gpu, 5, 1, 1, &unit, 1, &cost));
     assert_false(ws_follow_price(kernels, &gpu, 0, 1, 1, &unit, 1, &cost));
     assert_true(cost.issue_ns > 0);
-    assert_int_equal(ws_follow_own_mw(kernels, &gpu, 4), 0);
-    assert_int_equal(ws_follow_own_mw(kernels, &gpu, 5), 0);
+    int32_t own_mw = 5;
+    assert_false(ws_follow_own_mw(kernels, &gpu, 4, &own_mw));
+    assert_false(ws_follow_own_mw(kernels, &gpu, 5, &own_mw));
+    assert_int_equal(own_mw, 5);
+}
+
+static int64_t own_mw(uint32_t n_sms)
+{
+    int32_t mw = 0;
+    assert_true(ws_follow_own_mw(kernels, &gpu, n_sms, &mw));
+    return mw;
 }
 
 /* More than Eq. 2 says, and less. */
 static void the_board_draws_what_was_measured(void **state)
 {
-    assert_int_equal((int64_t)ws_power_mw(&gpu, 1) + ws_follow_own_mw(kernels, &gpu, 1), 20000);
-    assert_int_equal((int64_t)ws_power_mw(&gpu, 2) + ws_follow_own_mw(kernels, &gpu, 2), 15000);
-    assert_true(ws_follow_own_mw(kernels, &gpu, 2) < 0);
+    assert_int_equal((int64_t)ws_power_mw(&gpu, 1) + own_mw(1), 20000);
+    assert_int_equal((int64_t)ws_power_mw(&gpu, 2) + own_mw(2), 15000);
+    assert_true(own_mw(2) < 0);
 }
 
 /* @n kernels, each on one SM, that were measured to draw 2 W alone. Eq. 2 says so much more that
