@@ -55,7 +55,7 @@ wait_empty
 ok "$killed clients killed, each status adds up"
 client "$cuda/drv_matmul" 16 3 >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "a program after the kills"; }
 check_status
-"$wattshare" status | grep -q '^GPU 0: catalog entry rtx3070: uncalibrated: power 22.4 % off ' || fail "status does not say that the GPU is uncalibrated"
+"$wattshare" status | grep -q '^GPU 0: catalog entry rtx3070: power [0-9.]* %, 4 applications, ' || fail "status does not say how far the GPU's model is off"
 stop_daemon
 awk -F, 'NR > 1 && $2 == "counter" { n++; if (sum != $9) { print "line " NR ": " sum " is not " $9; bad = 1 } sum = 0; next }
     NR > 1 { sum += $9; if ($2 == "client") clients++ } $2 == "client" && $7 + $8 != $9 { print; bad = 1 }

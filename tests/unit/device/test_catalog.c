@@ -147,6 +147,7 @@ static void test_shipped_catalog(void **state)
     assert_non_null(strstr(ws_catalog_find(&f->c, "v100")->calibrated, "20 applications"));
     assert_true(ws_catalog_find(&f->c, "v100")->energy_dram_fj > 0);
     assert_true(ws_catalog_find(&f->c, "rtx3080ti")->energy_dram_fj > 0);
+    assert_true(ws_catalog_find(&f->c, "rtx3070")->energy_dram_fj > 0);
     assert_int_equal(ws_catalog_find(&f->c, "rtx2070s")->energy_dram_fj, 0);
 }
 

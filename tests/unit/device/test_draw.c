@@ -226,7 +226,7 @@ static void test_idle_and_clocks(void **state)
 static void test_not_fitted(void **state)
 {
     struct draw_test *f = *state;
-    const struct ws_gpu_spec *spec = ws_catalog_find(&f->catalog, "rtx3070");
+    const struct ws_gpu_spec *spec = ws_catalog_find(&f->catalog, "rtx2070s");
     struct ws_fitted fitted;
     ws_fitted_of(spec, &fitted);
     struct ws_draw draw = {.fitted = &fitted, .clocks = {1, 1, 1}, .events = fma_events()};
