@@ -69,4 +69,57 @@ struct ws_texture {
     struct ws_texture_level level[WS_TEXTURE_LEVELS];
 };
 
+/* ---- tensor maps ---- */
+
+/* What a tensor map (CUtensorMap) is here: 128 bytes that the frontend or a
+ * kernel writes, and that the device reads and checks at each copy, as it checks every address. On
+ * hardware they are opaque. A tensor of up to five dimensions is cut into boxes; a copy moves one
+ * box between global and shared memory. All zeros is no map: who sets a field of it makes it one.
+ * Source: CUDA Driver API, "Tensor Map Object Management"; PTX ISA 9.0, 5.5 "Tensors". */
+#define WS_TENSOR_MAGIC UINT32_C(0x77746d31) /* "1mtw" */
+enum { WS_TENSOR_DIMS = 5, WS_TENSOR_BOX_MAX = 256, WS_TENSOR_STEP_MAX = 8, WS_TENSOR_ALIGN = 16 };
+
+enum ws_tensor_type { /* of an element, as CUtensorMapDataType numbers them */
+                      WS_TENSOR_U8,
+                      WS_TENSOR_U16,
+                      WS_TENSOR_U32,
+                      WS_TENSOR_S32,
+                      WS_TENSOR_U64,
+                      WS_TENSOR_S64,
+                      WS_TENSOR_F16,
+                      WS_TENSOR_F32,
+                      WS_TENSOR_F64,
+                      WS_TENSOR_BF16,
+                      WS_TENSOR_F32_FTZ,
+                      WS_TENSOR_TF32,
+                      WS_TENSOR_TF32_FTZ,
+                      _WS_TENSOR_TYPE_N
+};
+enum ws_tensor_swizzle { /* a row of shared memory, whose chunks of 16 bytes change places */
+                         WS_TENSOR_STRAIGHT,
+                         WS_TENSOR_SWIZZLE_32,
+                         WS_TENSOR_SWIZZLE_64,
+                         WS_TENSOR_SWIZZLE_128
+};
+
+/* The innermost dimension comes first. */
+struct ws_tensor_map {
+    uint64_t address;
+    uint32_t magic;
+    uint8_t type, rank, swizzle;
+    uint8_t nan;                          /* outside of the tensor is NaN instead of 0 */
+    uint32_t last[WS_TENSOR_DIMS];        /* elements less one */
+    uint32_t box[WS_TENSOR_DIMS];         /* elements that a box spans */
+    uint64_t stride[WS_TENSOR_DIMS - 1];  /* bytes, from the second dimension on */
+    uint8_t step[WS_TENSOR_DIMS], pad[3]; /* each so many'th element of the span */
+    uint64_t reserved[4];
+};
+_Static_assert(sizeof(struct ws_tensor_map) == 128, "as CUtensorMap");
+
+static inline uint32_t ws_tensor_element_bytes(unsigned type)
+{
+    static const uint8_t bytes[_WS_TENSOR_TYPE_N] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    return type < _WS_TENSOR_TYPE_N ? bytes[type] : 0;
+}
+
 #endif

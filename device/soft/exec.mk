@@ -16,6 +16,7 @@ device_libdevice_a_SOURCES += device/soft/exec/exec.h device/soft/exec/priv.h \
 	device/soft/decode/flow.c device/soft/exec/tex.h device/soft/exec/tex.c \
 	device/soft/exec/tex_srgb.inc device/soft/exec/tex.inc device/soft/exec/video.h \
 	device/soft/exec/video.inc device/soft/exec/async.h device/soft/exec/async.c \
+	device/soft/exec/tensor.h device/soft/exec/tensor.c \
 	device/soft/exec/start.h device/soft/exec/start.c device/soft/decode/start.c \
 	device/soft/decode/async.c device/soft/exec/matrix.h device/soft/exec/matrix.inc \
 	device/soft/exec/matrix.c device/soft/decode/matrix.c device/soft/decode/tex.c \

@@ -14,6 +14,10 @@ run() { # run DESCRIPTION COMMAND…
     wait_empty
 }
 run "driver by dlsym" "$build/tests/process/facade_driver"
+# a kernel that copies by a tensor map, for which there must be a device of sm_90
+LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout 100 "$wattshare" run --private --gpus h200 -- "$cuda/drv_tensor" >"$tmp/out" 2>&1 ||
+    { cat "$tmp/out"; fail "a tensor map"; }
+ok "a tensor map"
 
 if [ ! -x "$cuda/nv/facade_static" ]; then
     echo "no nvcc when this tree was configured: the runtime was not tested"

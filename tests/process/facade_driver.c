@@ -88,6 +88,9 @@ typedef uint64_t dptr;
     F(cuMemGetAddressRange_v2, (dptr *, size_t *, dptr))                                           \
     F(cuMemHostAlloc, (void **, size_t, unsigned))                                                 \
     F(cuMemFreeHost, (void *))                                                                     \
+    F(cuTensorMapEncodeTiled, (void *, int, unsigned, void *, const uint64_t *, const uint64_t *,  \
+                               const unsigned *, const unsigned *, int, int, int, int))            \
+    F(cuTensorMapReplaceAddress, (void *, void *))                                                 \
     F(cuMemcpyHtoD_v2, (dptr, const void *, size_t))                                               \
     F(cuMemcpyDtoH_v2, (void *, dptr, size_t))                                                     \
     F(cuMemcpyDtoHAsync_v2, (void *, dptr, size_t, handle))                                        \
@@ -415,6 +418,67 @@ static void memory(void)
     OK(cuMemFree_v2(0));
 }
 
+/* What CUDA forbids of a map's numbers, one at a time. */
+static void tensor_maps(void)
+{
+    struct tensor {
+        int type;
+        unsigned rank;
+        uintptr_t address;
+        uint64_t dims[5], strides[4];
+        unsigned box[5], steps[5];
+        int interleave, swizzle, promotion, fill;
+    } good = {.type = 7,
+              .rank = 2,
+              .address = 0x10000,
+              .dims = {100, 50},
+              .strides = {400},
+              .box = {16, 8},
+              .steps = {1, 1},
+              .swizzle = 2},
+      t;
+    _Alignas(64) char map[128 + 64];
+#define ENCODE                                                                                     \
+    cuTensorMapEncodeTiled(map, t.type, t.rank, (void *)t.address, t.dims, t.strides, t.box,       \
+                           t.steps, t.interleave, t.swizzle, t.promotion, t.fill)
+#define WRONG(code, what)                                                                          \
+    t = good;                                                                                      \
+    t.what;                                                                                        \
+    IS(code, ENCODE)
+    t = good;
+    OK(ENCODE);
+    WRONG(0, fill = 1);
+    WRONG(0, dims[1] = UINT64_C(1) << 32);
+    WRONG(1, rank = 0);
+    WRONG(1, rank = 6);
+    WRONG(1, address = 0x10008);
+    WRONG(1, dims[0] = 0);
+    WRONG(1, dims[1] = (UINT64_C(1) << 32) + 1);
+    WRONG(1, strides[0] = 404);
+    WRONG(1, strides[0] = UINT64_C(1) << 40);
+    WRONG(1, box[1] = 0);
+    WRONG(1, box[1] = 257);
+    WRONG(1, box[0] = 3);  /* 12 bytes */
+    WRONG(1, box[0] = 32); /* more than the 64 bytes of the swizzle */
+    WRONG(1, steps[1] = 0);
+    WRONG(1, steps[1] = 9);
+    WRONG(801, interleave = 1);
+    WRONG(801, swizzle = 5);
+    WRONG(801, type = 14);
+    t = good;
+    t.type = 2;
+    t.fill = 1; /* there is no NaN of integers */
+    IS(1, ENCODE);
+    t = good;
+    IS(1, cuTensorMapEncodeTiled(map + 8, t.type, t.rank, (void *)t.address, t.dims, t.strides,
+                                 t.box, t.steps, 0, 0, 0, 0));
+    OK(ENCODE);
+    OK(cuTensorMapReplaceAddress(map, (void *)0x20000));
+    IS(1, cuTensorMapReplaceAddress(map, (void *)0x20008));
+    memset(map, 0, sizeof(map));
+    IS(1, cuTensorMapReplaceAddress(map, (void *)0x20000));
+}
+
 int main(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -434,6 +498,7 @@ int main(void)
     contexts();
     modules();
     memory();
+    tensor_maps();
     memset(data, 0, sizeof(data));
     host_functions();
     launches();

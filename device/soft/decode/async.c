@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/decode/async.c - mbarriers, asynchronous copies, stores and reductions, and clusters,
- * which are of one block here, so that the cluster's shared memory is the block's own. Refused by
- * name: tensor copies. */
+/* device/soft/decode/async.c - mbarriers, asynchronous copies, stores and reductions, tensor maps,
+ * and clusters, which are of one block here, so that the cluster's shared memory is the block's
+ * own. Refused by name: copies by im2col and of rows that are gathered. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
@@ -124,28 +124,6 @@ static bool copy(struct ws_dec *d, insn i)
     return true;
 }
 
-/* cp.async.bulk: the words in their order say where to, where from, and how completion is told. */
-static bool bulk(struct ws_dec *d, insn i)
-{
-    struct ws_asyncop o = {.what = WS_ASYNC_BULK};
-    if (has(i, ".tensor"))
-        return false;
-    if (has(i, ".prefetch")) {
-        ws_dec_emit(d, WS_H_nop);
-        return true;
-    }
-    bool from_global = has(i, ".global.mbarrier") || (has(i, ".mbarrier") && has(i, ".global"));
-    bool to_global = has(i, ".bulk_group"), tells = has(i, ".mbarrier");
-    if (tells == to_global || i->n_operands < (tells ? 4u : 3u) || has(i, ".cp_mask") ||
-        !place(d, &i->operands[0], to_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.dst) ||
-        !place(d, &i->operands[1], from_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.src) ||
-        (tells && !place(d, &i->operands[3], WS_SP_SHARED, &o.mbar)))
-        return false;
-    o.bytes = ws_dec_src(d, &i->operands[2], WS_T_U32);
-    emit(d, &o);
-    return true;
-}
-
 /* The operation among the words of a reduction. */
 static uint8_t reduction(insn i)
 {
@@ -161,8 +139,104 @@ static uint8_t reduction(insn i)
     return WS_SUB_NONE;
 }
 
+/* ---- tensors ---- */
+/* [map, {coordinates}] */
+static bool box(struct ws_dec *d, const struct ws_ptx_operand *a, struct ws_asyncop *o)
+{
+    struct ws_ptx_operand bare = *a;
+    const struct ws_ptx_operand *at = a->v; /* the braces */
+    bare.n = 0;
+    if (a->kind != WS_OPD_ADDR || a->n != 1 || at->kind != WS_OPD_VEC ||
+        at->n > WS_ARRAY_SIZE(o->at) || !place(d, &bare, WS_SP_GENERIC, &o->map))
+        return false;
+    for (unsigned k = 0; k < at->n; k++)
+        o->at[k] = ws_dec_src(d, &at->v[k], WS_T_B32);
+    o->n_at = at->n;
+    return true;
+}
+
+/* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. A mask of the blocks that get a copy
+ * (.multicast) can only name the one there is, and a cache policy changes nothing. */
+static bool tensor(struct ws_dec *d, insn i, bool reduce)
+{
+    bool loads = has(i, ".mbarrier"), group = has(i, ".bulk_group");
+    struct ws_asyncop o = {.what = loads    ? WS_TENSOR_LOAD
+                                   : reduce ? WS_TENSOR_REDUCE
+                                            : WS_TENSOR_STORE,
+                           .op = reduce ? reduction(i) : WS_SUB_NONE};
+    const struct ws_ptx_operand *at = i->operands;
+    if (has(i, ".im2col") || has(i, ".im2col_no_offs") || has(i, ".tile::gather4") ||
+        has(i, ".tile::scatter4") || loads == group || (reduce && (loads || !o.op)) ||
+        i->n_operands < (loads ? 3u : 2u))
+        return false;
+    if (loads ? !place(d, &at[0], WS_SP_SHARED, &o.dst) || !box(d, &at[1], &o) ||
+                    !place(d, &at[2], WS_SP_SHARED, &o.mbar)
+              : !box(d, &at[0], &o) || !place(d, &at[1], WS_SP_SHARED, &o.src))
+        return false;
+    emit(d, &o);
+    return true;
+}
+
+/* tensormap.replace: [map] {, dimension}, value; tensormap.cp_fenceproxy: [to], [from], 128. */
+static bool tensor_map(struct ws_dec *d, insn i)
+{
+    static const char *const fields[_WS_TENSOR_FIELD_N] = {
+        ".global_address", ".rank",           ".box_dim",          ".global_dim",
+        ".global_stride",  ".element_stride", ".elemtype",         ".interleave_layout",
+        ".swizzle_mode",   ".fill_mode",      ".swizzle_atomicity"};
+    struct ws_asyncop o = {.what = has(i, ".replace") ? WS_TENSOR_MAP_REPLACE : WS_TENSOR_MAP_COPY};
+    unsigned last = i->n_operands - 1u;
+    if (o.what == WS_TENSOR_MAP_COPY) {
+        if (i->n_operands != 3 || !place(d, &i->operands[0], WS_SP_GLOBAL, &o.dst) ||
+            !place(d, &i->operands[1], WS_SP_SHARED, &o.src))
+            return false;
+        emit(d, &o);
+        return true;
+    }
+    while (o.op < _WS_TENSOR_FIELD_N && !has(i, fields[o.op]))
+        o.op++;
+    bool many = o.op >= WS_TENSOR_BOX && o.op <= WS_TENSOR_STEP, wide = has(i, ".b64");
+    if (o.op == _WS_TENSOR_FIELD_N || i->n_operands != (many ? 3 : 2) ||
+        wide != (o.op == WS_TENSOR_ADDRESS || o.op == WS_TENSOR_STRIDE) ||
+        !place(d, &i->operands[0], has(i, ".shared") ? WS_SP_SHARED : WS_SP_GLOBAL, &o.dst))
+        return false;
+    if (many) {
+        if (i->operands[1].kind != WS_OPD_IMM || i->operands[1].imm < 0 ||
+            i->operands[1].imm >= (int64_t)WS_ARRAY_SIZE(o.at) - (o.op == WS_TENSOR_STRIDE))
+            return false;
+        o.size_bytes = (uint32_t)i->operands[1].imm;
+    }
+    *(wide ? &o.state : &o.count) = ws_dec_src(d, &i->operands[last], wide ? WS_T_B64 : WS_T_B32);
+    emit(d, &o);
+    return true;
+}
+
+/* cp.async.bulk: the words in their order say where to, where from, and how completion is told. */
+static bool bulk(struct ws_dec *d, insn i)
+{
+    struct ws_asyncop o = {.what = WS_ASYNC_BULK};
+    if (has(i, ".prefetch")) {
+        ws_dec_emit(d, WS_H_nop);
+        return true;
+    }
+    if (has(i, ".tensor"))
+        return tensor(d, i, false);
+    bool from_global = has(i, ".global.mbarrier") || (has(i, ".mbarrier") && has(i, ".global"));
+    bool to_global = has(i, ".bulk_group"), tells = has(i, ".mbarrier");
+    if (tells == to_global || i->n_operands < (tells ? 4u : 3u) || has(i, ".cp_mask") ||
+        !place(d, &i->operands[0], to_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.dst) ||
+        !place(d, &i->operands[1], from_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.src) ||
+        (tells && !place(d, &i->operands[3], WS_SP_SHARED, &o.mbar)))
+        return false;
+    o.bytes = ws_dec_src(d, &i->operands[2], WS_T_U32);
+    emit(d, &o);
+    return true;
+}
+
 static bool bulk_reduce(struct ws_dec *d, insn i)
 {
+    if (has(i, ".tensor"))
+        return tensor(d, i, true);
     struct ws_asyncop o = {.what = WS_ASYNC_REDUCE, .op = reduction(i), .type = i->types[0]};
     bool tells = has(i, ".mbarrier"), group = has(i, ".bulk_group");
     bool half = is_half((type)o.type), real = half || o.type == WS_T_F32 || o.type == WS_T_F64;
@@ -293,6 +367,9 @@ void ws_dec_async(struct ws_dec *d, insn i)
         break;
     case WS_OP_CP_REDUCE_ASYNC_BULK:
         ok = bulk_reduce(d, i);
+        break;
+    case WS_OP_TENSORMAP:
+        ok = tensor_map(d, i);
         break;
     case WS_OP_ST_ASYNC:
     case WS_OP_RED_ASYNC:

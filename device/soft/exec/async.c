@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "device/soft/decode/lane.h"
+#include "device/soft/exec/tensor.h"
 
 #define COUNT_MAX ((UINT32_C(1) << 20) - 1)
 
@@ -45,8 +46,8 @@ static void settle(struct mbarrier *b)
     b->pending = b->expected;
 }
 
-static uint64_t address_of(const struct ws_core_ctx *c, const struct ws_async_place *p,
-                           unsigned lane)
+uint64_t ws_async_address(const struct ws_core_ctx *c, const struct ws_async_place *p,
+                          unsigned lane)
 {
     uint64_t va = 0;
     memcpy(&va, c->regs + p->row + lane * (p->a32 ? 4 : 8), p->a32 ? 4 : 8);
@@ -54,7 +55,7 @@ static uint64_t address_of(const struct ws_core_ctx *c, const struct ws_async_pl
     return p->a32 ? (uint32_t)va : va;
 }
 
-static uint32_t word(const struct ws_core_ctx *c, uint32_t row, unsigned lane, uint32_t otherwise)
+uint32_t ws_async_word(const struct ws_core_ctx *c, uint32_t row, unsigned lane, uint32_t otherwise)
 {
     uint32_t v = otherwise;
     if (row)
@@ -69,11 +70,10 @@ static bool fault(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane, 
     return false;
 }
 
-/* Aligned memory of one lane. NULL: faulted. */
-static uint8_t *at(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
-                   const struct ws_async_place *p, uint64_t bytes, uint64_t align, bool store)
+uint8_t *ws_async_at(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
+                     const struct ws_async_place *p, uint64_t bytes, uint64_t align, bool store)
 {
-    uint64_t va = address_of(c, p, lane);
+    uint64_t va = ws_async_address(c, p, lane);
     if (va & (align - 1)) { /* a power of two */
         fault(c, u, lane, va, WS_DEV_E_MISALIGNED, NULL);
         return NULL;
@@ -84,10 +84,10 @@ static uint8_t *at(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
 static bool arrive(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                    unsigned lane, struct mbarrier *b)
 {
-    uint32_t n = word(c, o->count, lane, 1);
-    b->missing += (int32_t)word(c, o->tx, lane, 0);
+    uint32_t n = ws_async_word(c, o->count, lane, 1);
+    b->missing += (int32_t)ws_async_word(c, o->tx, lane, 0);
     if (n > b->pending || (o->what == WS_MBAR_ARRIVE_DROP && n > b->expected))
-        return fault(c, u, lane, address_of(c, &o->mbar, lane), WS_DEV_E_ILLEGAL_INSTRUCTION,
+        return fault(c, u, lane, ws_async_address(c, &o->mbar, lane), WS_DEV_E_ILLEGAL_INSTRUCTION,
                      "more arrivals than the mbarrier waits for");
     if (o->what == WS_MBAR_ARRIVE_DROP)
         b->expected -= n;
@@ -100,7 +100,7 @@ static bool arrive(struct ws_core_ctx *c, const struct ws_uop *u, const struct w
 static bool step(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                  unsigned lane, struct mbarrier *b)
 {
-    uint32_t n = word(c, o->count, lane, 0);
+    uint32_t n = ws_async_word(c, o->count, lane, 0);
     switch (o->what) {
     case WS_MBAR_INIT:
         if (!n || n > COUNT_MAX)
@@ -131,7 +131,7 @@ static bool mbarrier_lane(struct ws_core_ctx *c, const struct ws_uop *u, const s
                           unsigned lane, bool *ret_waits)
 {
     uint64_t v;
-    uint8_t *p = at(c, u, lane, &o->mbar, 8, 8, true);
+    uint8_t *p = ws_async_at(c, u, lane, &o->mbar, 8, 8, true);
     if (!p)
         return false;
     memcpy(&v, p, 8);
@@ -143,7 +143,7 @@ static bool mbarrier_lane(struct ws_core_ctx *c, const struct ws_uop *u, const s
             memcpy(&state, c->regs + o->state + lane * 8, 8);
             parity = (uint32_t)(state >> 63);
         } else {
-            parity = word(c, o->count, lane, 0) & 1;
+            parity = ws_async_word(c, o->count, lane, 0) & 1;
         }
         bool done = b.parity != parity;
         *d = (*d & ~(1u << lane)) | (uint32_t)done << lane;
@@ -163,7 +163,7 @@ static bool mbarrier_lane(struct ws_core_ctx *c, const struct ws_uop *u, const s
 static bool copy_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                       unsigned lane)
 {
-    uint32_t n = o->size_bytes, have = word(c, o->src_bytes, lane, n);
+    uint32_t n = o->size_bytes, have = ws_async_word(c, o->src_bytes, lane, n);
     if (o->ignore) {
         uint32_t word_of;
         memcpy(&word_of, c->regs + o->ignore, 4);
@@ -171,8 +171,8 @@ static bool copy_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struc
             have = 0;
     }
     have = have < n ? have : n;
-    uint8_t *to = at(c, u, lane, &o->dst, n, n, true);
-    const uint8_t *from = to && have ? at(c, u, lane, &o->src, have, 1, false) : NULL;
+    uint8_t *to = ws_async_at(c, u, lane, &o->dst, n, n, true);
+    const uint8_t *from = to && have ? ws_async_at(c, u, lane, &o->src, have, 1, false) : NULL;
     if (!to || (have && !from))
         return false;
     if (have)
@@ -242,8 +242,7 @@ static uint64_t reduced(const struct ws_asyncop *o, uint64_t old, uint64_t v)
             ;                                                                                      \
     } while (0)
 
-/* Each element by itself is atomic, as PTX has it. */
-static void reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from, uint32_t bytes)
+void ws_async_reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
     uint32_t each = ws_ptx_type_bytes((enum ws_ptx_type)o->type);
     for (uint32_t k = 0; k < bytes; k += each, to += each, from += each)
@@ -255,57 +254,79 @@ static void reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from,
             REDUCE_INTO(uint64_t);
 }
 
-static bool bulk_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
-                      unsigned lane)
+bool ws_async_tell(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                   unsigned lane, uint32_t bytes)
 {
-    uint32_t n = word(c, o->bytes, lane, 0);
     uint64_t v;
-    if (n % 16)
-        return fault(c, u, lane, n, WS_DEV_E_MISALIGNED,
-                     "size of a bulk copy is no multiple of 16");
-    if (n) {
-        uint8_t *to = at(c, u, lane, &o->dst, n, 16, true);
-        const uint8_t *from = to ? at(c, u, lane, &o->src, n, 16, false) : NULL;
-        if (!from)
-            return false;
-        if (o->what == WS_ASYNC_REDUCE)
-            reduce(o, to, from, n);
-        else
-            memmove(to, from, n);
-        c->work->n_global_loads++;
-        c->work->n_load_sectors += n / 32;
-    }
     if (!o->mbar.row)
         return true;
-    uint8_t *p = at(c, u, lane, &o->mbar, 8, 8, true);
+    uint8_t *p = ws_async_at(c, u, lane, &o->mbar, 8, 8, true);
     if (!p)
         return false;
     memcpy(&v, p, 8);
     struct mbarrier b = unpack(v);
-    b.missing -= (int32_t)n;
+    b.missing -= (int32_t)bytes;
     settle(&b);
     v = pack(&b);
     memcpy(p, &v, 8);
     return true;
 }
 
+static bool bulk_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                      unsigned lane)
+{
+    uint32_t n = ws_async_word(c, o->bytes, lane, 0);
+    if (n % 16)
+        return fault(c, u, lane, n, WS_DEV_E_MISALIGNED,
+                     "size of a bulk copy is no multiple of 16");
+    if (n) {
+        uint8_t *to = ws_async_at(c, u, lane, &o->dst, n, 16, true);
+        const uint8_t *from = to ? ws_async_at(c, u, lane, &o->src, n, 16, false) : NULL;
+        if (!from)
+            return false;
+        if (o->what == WS_ASYNC_REDUCE)
+            ws_async_reduce(o, to, from, n);
+        else
+            memmove(to, from, n);
+        c->work->n_global_loads++;
+        c->work->n_load_sectors += n / 32;
+    }
+    return ws_async_tell(c, u, o, lane, n);
+}
+
+/* Return: false if the kernel was faulted. */
+static bool one_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                     unsigned lane, bool *ret_waits)
+{
+    uint64_t state;
+    switch (o->what) {
+    case WS_MBAR_PENDING:
+        memcpy(&state, c->regs + o->state + lane * 8, 8);
+        memcpy(c->regs + o->d + lane * 4, &(uint32_t){unpack(state).pending}, 4);
+        return true;
+    case WS_ASYNC_COPY:
+        return copy_lane(c, u, o, lane);
+    case WS_ASYNC_BULK:
+    case WS_ASYNC_REDUCE:
+        return bulk_lane(c, u, o, lane);
+    case WS_TENSOR_LOAD:
+    case WS_TENSOR_STORE:
+    case WS_TENSOR_REDUCE:
+        return ws_exec_tensor(c, u, o, lane);
+    case WS_TENSOR_MAP_REPLACE:
+    case WS_TENSOR_MAP_COPY:
+        return ws_exec_tensor_map(c, u, o, lane);
+    default:
+        return mbarrier_lane(c, u, o, lane, ret_waits);
+    }
+}
+
 bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits)
 {
     const struct ws_asyncop *o = (const struct ws_asyncop *)(uintptr_t)u->imm;
-    for (uint32_t m = lanes; m; m &= m - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(m);
-        if (o->what == WS_MBAR_PENDING) {
-            uint64_t state;
-            memcpy(&state, c->regs + o->state + lane * 8, 8);
-            uint32_t n = unpack(state).pending;
-            memcpy(c->regs + o->d + lane * 4, &n, 4);
-        } else if (o->what == WS_ASYNC_COPY ? !copy_lane(c, u, o, lane)
-                   : o->what == WS_ASYNC_BULK || o->what == WS_ASYNC_REDUCE
-                       ? !bulk_lane(c, u, o, lane)
-                       : !mbarrier_lane(c, u, o, lane, ret_waits)) {
+    for (uint32_t m = lanes; m; m &= m - 1)
+        if (!one_lane(c, u, o, (unsigned)__builtin_ctz(m), ret_waits))
             return false;
-        }
-    }
     c->work->n_shared_accesses++;
     c->work->n_shared_transactions++;
     return true;

@@ -22,6 +22,26 @@ enum ws_async_what {
     WS_MBAR_PENDING, /* of a state */
     WS_MBAR_COPIES,  /* cp.async.mbarrier.arrive */
     WS_MBAR_COPIES_NOINC,
+    WS_TENSOR_LOAD, /* cp.async.bulk.tensor, cp.reduce.async.bulk.tensor (tensor.h) */
+    WS_TENSOR_STORE,
+    WS_TENSOR_REDUCE,
+    WS_TENSOR_MAP_REPLACE, /* op: the field; size_bytes: which of several; count, state: of what */
+    WS_TENSOR_MAP_COPY,
+};
+/* What tensormap.replace changes. */
+enum ws_tensor_field {
+    WS_TENSOR_ADDRESS,
+    WS_TENSOR_RANK,
+    WS_TENSOR_BOX,
+    WS_TENSOR_DIM,
+    WS_TENSOR_STRIDE,
+    WS_TENSOR_STEP,
+    WS_TENSOR_TYPE,
+    WS_TENSOR_INTERLEAVE,
+    WS_TENSOR_SWIZZLE,
+    WS_TENSOR_FILL,
+    WS_TENSOR_ATOM,
+    _WS_TENSOR_FIELD_N
 };
 /* An address operand; row 0: not there. */
 struct ws_async_place {
@@ -32,8 +52,9 @@ struct ws_async_place {
 };
 struct ws_asyncop {
     uint8_t what;
-    struct ws_async_place dst, src, mbar;
-    uint32_t bytes; /* row u32: size of a copy; 0: size_bytes */
+    struct ws_async_place dst, src, mbar, map;
+    uint32_t at[5], n_at; /* rows u32: where a box of a tensor begins */
+    uint32_t bytes;       /* row u32: size of a copy; 0: size_bytes */
     uint32_t size_bytes;
     uint8_t op, type;   /* of a reduction: enum ws_ptx_sub, enum ws_ptx_type */
     uint32_t src_bytes; /* row u32, or 0 */
@@ -46,5 +67,20 @@ struct ws_asyncop {
 /* Executes it for the lanes. Return: false if the kernel was faulted. *ret_waits: a wait that was
  * in vain. */
 bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits);
+
+/* For tensor.c. */
+uint64_t ws_async_address(const struct ws_core_ctx *c, const struct ws_async_place *p,
+                          unsigned lane);
+/* Of a row u32; @otherwise where there is no row. */
+uint32_t ws_async_word(const struct ws_core_ctx *c, uint32_t row, unsigned lane,
+                       uint32_t otherwise);
+/* Aligned memory of one lane. NULL: faulted. */
+uint8_t *ws_async_at(struct ws_core_ctx *c, const struct ws_uop *u, unsigned lane,
+                     const struct ws_async_place *p, uint64_t bytes, uint64_t align, bool store);
+/* Each element by itself is atomic, as PTX has it. */
+void ws_async_reduce(const struct ws_asyncop *o, uint8_t *to, const uint8_t *from, uint32_t bytes);
+/* Tells the mbarrier, if there is one, that so many bytes have come. Return: false: faulted. */
+bool ws_async_tell(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                   unsigned lane, uint32_t bytes);
 
 #endif

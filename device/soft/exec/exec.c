@@ -153,6 +153,10 @@ uint8_t *ws_exec_lane_try(struct ws_core_ctx *c, unsigned lane, unsigned space, 
         return off < c->local_stride && c->local_stride - off >= bytes
                    ? c->local + lane * c->local_stride + off
                    : NULL;
+    if (space == WS_SP_GENERIC && window == WS_WINDOW_PARAM)
+        return !store && !c->b->part && off < c->param_bytes && c->param_bytes - off >= bytes
+                   ? (uint8_t *)(uintptr_t)c->params + off
+                   : NULL; /* where parts are merged, other clients' parameters are there, too */
     const struct ws_mapping *m = ws_exec_map(c, va, bytes);
     return m && !(store && m->flags & WS_MAP_READONLY) ? m->host + (va - m->va) : NULL;
 }

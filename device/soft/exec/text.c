@@ -14,19 +14,7 @@
 /* Where a lane reads [va, va+bytes); NULL: it may not. */
 static const uint8_t *readable(struct ws_core_ctx *c, unsigned lane, uint64_t va, uint64_t bytes)
 {
-    uint64_t window = WS_WINDOW_OF(va), off = va & ~UINT64_C(0xff00000000000000);
-    if (window == WS_WINDOW_LOCAL)
-        return off < c->local_stride && c->local_stride - off >= bytes
-                   ? c->local + lane * c->local_stride + off
-                   : NULL;
-    if (window == WS_WINDOW_SHARED)
-        return off < c->shared_bytes && c->shared_bytes - off >= bytes ? c->shared + off : NULL;
-    if (window == WS_WINDOW_PARAM && c->b->part)
-        return NULL;
-    if (window == WS_WINDOW_PARAM)
-        return off < c->param_bytes && c->param_bytes - off >= bytes ? c->params + off : NULL;
-    const struct ws_mapping *m = ws_exec_map(c, va, bytes);
-    return m ? m->host + (va - m->va) : NULL;
+    return ws_exec_lane_try(c, lane, WS_SP_GENERIC, va, bytes, false);
 }
 
 /* A string of the client's, cut to fit. Return: false if it can't be read. */

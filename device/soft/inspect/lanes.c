@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "device/soft/exec/async.h"
+#include "device/soft/exec/tensor.h"
 #include "device/soft/exec/matrix.h"
 #include "device/soft/jit/jit.h"
 
@@ -130,6 +131,26 @@ static uint64_t place_in(const struct ws_core_ctx *c, const struct ws_async_plac
     return address_in(c, p->row, p->a32, p->offset, lane);
 }
 
+/* A box in shared memory is taken as a whole, also what is outside of the tensor. */
+static void look_tensor(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                        unsigned lane)
+{
+    bool loads = o->what == WS_TENSOR_LOAD;
+    struct ws_tensor_box b;
+    struct ws_tensor_row r;
+    if (!ws_tensor_box(c, o, lane, &b) || b.n_rows * b.pitch > c->shared_bytes)
+        return; /* it faults */
+    touch(c, u, lane, WS_SP_SHARED, place_in(c, loads ? &o->dst : &o->src, lane),
+          b.n_rows * b.pitch, loads ? WS_INSPECT_WRITES : WS_INSPECT_READS);
+    while (ws_tensor_next(&b, &r))
+        if (r.bytes)
+            touch(c, u, lane, WS_SP_GLOBAL, r.va, r.bytes,
+                  loads ? WS_INSPECT_READS
+                  : o->what == WS_TENSOR_STORE
+                      ? WS_INSPECT_WRITES
+                      : WS_INSPECT_READS | WS_INSPECT_WRITES | WS_INSPECT_STRONG);
+}
+
 /* Copies are made at once, by the thread that asks for them; whoever waits at an mbarrier comes
  * after all that were there before. */
 static void look_async(struct ws_core_ctx *c, const struct ws_uop *u,
@@ -140,6 +161,8 @@ static void look_async(struct ws_core_ctx *c, const struct ws_uop *u,
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
         uint32_t bytes = o->size_bytes, have;
+        if (o->n_at)
+            look_tensor(c, u, o, lane);
         if (o->bytes)
             memcpy(&bytes, c->regs + o->bytes + lane * 4, 4);
         have = bytes;
