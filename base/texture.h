@@ -114,7 +114,6 @@ struct ws_tensor_map {
     uint8_t step[WS_TENSOR_DIMS], pad[3]; /* each so many'th element of the span */
     uint64_t reserved[4];
 };
-_Static_assert(sizeof(struct ws_tensor_map) == 128, "as CUtensorMap");
 
 static inline uint32_t ws_tensor_element_bytes(unsigned type)
 {

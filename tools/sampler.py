@@ -41,7 +41,8 @@ def main():
     if sys.argv[1:] == ["--stamp"]:
         print(stamp())
         return
-    out = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Made by tools/sampler.py of ptx/passes/sampler.cu. " + stamp() + " */"]
+    out = ["/* SPDX-License-Identifier: Apache-2.0 */",
+           "/* Made by tools/sampler.py of ptx/passes/sampler.cu.", " * " + stamp() + " */"]
     for name, lines in functions(compile_ptx(sys.argv[1])):
         out.append("SAMPLER(%s," % name)
         row = "   "

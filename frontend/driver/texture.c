@@ -117,6 +117,7 @@ WS_DRV_API(cuDeviceGetTexture1DLinearMaxWidth,
  * (base/texture.h). Interleaved tensors, those of 4 and 6 bits, im2col and swizzles of larger
  * atoms are not supported. */
 enum { MAP_ALIGN = 64, STRIDE_BITS = 40 };
+_Static_assert(sizeof(struct ws_tensor_map) == 128, "as CUtensorMap");
 
 static bool is_float(unsigned type)
 {
