@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which GPU a client sees under which number. The daemon has an order (the emptiest first if
- * placement is "spread"), and CUDA_VISIBLE_DEVICES picks from it as the CUDA documentation says:
- * by index, by "GPU-" and the beginning of a UUID and, here, also by the catalog's name. The
- * first entry that names nothing, or a GPU that was named before, ends the list. */
+ * placement is "spread"). CUDA_VISIBLE_DEVICES picks from it as the CUDA documentation says: by
+ * index, by "GPU-" and the beginning of a UUID and, here, also by the catalog's name. An index is
+ * the daemon's number of the GPU, whatever the order: who starts one program with 0 and another
+ * with 1 wants two GPUs. Of several GPUs of one name the first in the order is meant. The first
+ * entry that names nothing, or a GPU that was named before, ends the list. */
 #include "backend/backend.h"
 #include "backend/client/gpus.h"
 
@@ -39,7 +41,7 @@ static void uuid_text(const uint8_t uuid[16], char out[37])
         p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-/* Position in @all that @word names and that is not yet in @taken; -1: none. */
+/* The GPU of @all that @word names and that is not yet in @taken; -1: none. */
 static int named(const struct ws_server *s, const char *word, const uint32_t *all, uint32_t n,
                  uint64_t taken)
 {
@@ -52,13 +54,13 @@ static int named(const struct ws_server *s, const char *word, const uint32_t *al
         const struct ws_gpu *g = &s->gpus[all[i]];
         char uuid[37];
         uuid_text(g->uuid, uuid);
-        if (taken >> i & 1)
+        if (taken >> all[i] & 1)
             continue;
         if (!strcasecmp(word, g->device->spec.name))
-            return (int)i;
+            return (int)all[i];
         if (!strncasecmp(word, "GPU-", 4) && word[4] &&
             !strncasecmp(word + 4, uuid, strlen(word + 4)))
-            return (int)i;
+            return (int)all[i];
     }
     return -1;
 }
@@ -85,7 +87,7 @@ uint32_t ws_gpus_order(const struct ws_server *s, const Ws__Hello *h, bool fixed
         if (i < 0)
             break;
         taken |= UINT64_C(1) << i;
-        order[n++] = all[i];
+        order[n++] = (uint32_t)i;
         p += len + (p[len] == ',');
     }
     return n;

@@ -48,8 +48,8 @@ static void test_spread_and_visible_devices(void **state)
         const char *visible;
         uint32_t n, gpus[3];
     } rows[] = {
-        {NULL, 3, {0, 1, 2}},    {NULL, 3, {1, 0, 2}},
-        {NULL, 3, {2, 0, 1}},    {"1", 1, {1}}, /* order is 0 1 2 again: index 1 */
+        {NULL, 3, {0, 1, 2}},    {"0, 1", 2, {0, 1}}, /* the order is 1 0 2 by now */
+        {NULL, 3, {1, 0, 2}},    {"1", 1, {1}},
         {"small, 0", 2, {1, 0}}, {"", 0, {0}},
         {"0,0,7,1", 1, {0}},     {"big,BIG,big", 2, {2, 0}}, /* order is 2 0 1 by now */
     };
