@@ -323,7 +323,6 @@ void ws_jit_code_drop(struct ws_jit_code *j)
 
 void ws_jit_code_free(struct ws_jit_code *j)
 {
-    ws_jit_count(j, false);
     ws_jit_code_drop(j);
     free(j);
 }

@@ -258,6 +258,7 @@ void ws_jit_ran(struct ws_jit_code *j, struct ws_payer *payer, bool compiled, ui
 bool ws_jit_tiers_leave(struct ws_jit_code *j)
 {
     pthread_mutex_lock(&lock);
+    ws_jit_count(j, false);
     struct ws_jit_code **at = &queue;
     while (*at && *at != j)
         at = &(*at)->next_queued;
