@@ -647,10 +647,15 @@ static void test_preempted_at_random(void **state)
 {
     struct fixture *f = *state;
     enum { THREADS = 64, BLOCKS = N / THREADS };
+#ifdef __SANITIZE_ADDRESS__ /* each round then takes a second, of some fifty stops */
+    enum { ROUNDS = 6 };
+#else
+    enum { ROUNDS = 20 };
+#endif
     uint32_t *v = (uint32_t *)f->c, n_stops = 0, seed = 5;
     /* On a busy machine a kernel may be through before we wake: then more of them, and stopped
      * sooner. */
-    for (uint32_t round = 0; round < 20 || (n_stops < 20 && round < 500); round++) {
+    for (uint32_t round = 0; round < ROUNDS || (n_stops < 20 && round < 500); round++) {
         uint32_t longest_ns = 2000000 >> WS_MIN(round / 20, 12u);
         f->n_ops = f->n_done = 0;
         copy(f, 0, A, f->a, NULL, 0, N * 4);
