@@ -92,31 +92,18 @@ static void soft_submit(struct ws_device *dev, struct ws_op *op)
     pending.last = &op->next;
 }
 
+/* Only says so: how much a client has to cancel is up to the client. */
 static void soft_cancel(struct ws_device *dev, struct ws_space *space)
 {
     struct ws_soft *d = soft_of(dev);
-    struct ws_list runs, xfers, flights;
-    ws_list_init(&runs);
-    ws_list_init(&xfers);
-    ws_list_init(&flights);
     if (d->vclock)
-        ws_flight_cancel(d, space, &flights);
+        ws_flight_cancel(d, space);
     pthread_mutex_lock(&d->sched->lock);
-    struct ws_tenant *t = NULL;
-    for (struct ws_tenant *at = d->tenants; at; at = at->next) {
-        ws_launch_cancel_parts_locked(at, space);
-        if (at->space == space)
-            t = at;
-    }
-    if (t) {
-        ws_launch_cancel_locked(d->sched, t, &runs);
-        ws_copy_cancel_locked(t, &xfers);
-        ws_tenant_put_ended_locked(t, &runs);
-        ws_tenant_put_ended_locked(t, &xfers);
-    }
-    ws_sched_end_locked(d->sched, &runs, &xfers);
+    ws_launch_cancel_parts_locked(d, space);
+    for (struct ws_tenant *t = d->tenants; t; t = t->next)
+        if (t->space == space)
+            ws_tenant_cancel_locked(d->sched, t);
     pthread_mutex_unlock(&d->sched->lock);
-    ws_flight_finish(&flights);
 }
 
 static int soft_preempt(struct ws_device *dev, struct ws_op *op)
@@ -491,7 +478,7 @@ static void soft_close(struct ws_device *dev)
     struct ws_soft *d = soft_of(dev);
     struct ws_vevent *e;
     while (d->vclock && (e = ws_vclock_take_any(d->vclock, d)))
-        bell_ring(e);
+        e->fire(e);
     ws_flight_quiesce(d);
     if (d->vclock)
         ws_vclock_leave(d->vclock);
@@ -570,7 +557,9 @@ int ws_device_open_soft(struct ws_device **ret, const struct ws_gpu_spec *spec, 
     ws_fitted_of(spec, &d->fitted);
     struct ws_gpu_spec drawn = *spec; /* what it draws beside launches */
     ws_power_at(&d->fitted, &d->clocks, &drawn);
+    ws_list_init(&d->parted);
     ws_list_init(&d->flights);
+    ws_list_init(&d->unpriced);
     d->on = true;
     d->base = (struct ws_device){
         .ops = &soft_ops,

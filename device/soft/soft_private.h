@@ -18,6 +18,7 @@ struct ws_soft {
     struct ws_timing *timing;
     struct ws_inspect *inspect;               /* NULL: it doesn't inspect kernels */
     struct ws_tenant *tenants, *free_tenants; /* sched->lock */
+    struct ws_list parted;                    /* kernels of several clients; sched->lock */
     _Atomic uint64_t n_kernels, n_copies, copied_bytes, n_thread_insns, grid_id;
     _Atomic uint32_t n_running;
     _Atomic uint64_t seen_ns; /* latest time that a kernel was told */
@@ -29,7 +30,9 @@ struct ws_soft {
     struct ws_vclock *vclock;
     struct ws_meter *meter;
     pthread_mutex_t flights_lock;
-    struct ws_list flights; /* this and below: flights_lock */
+    struct ws_list flights; /* all, in any order; this and below: flights_lock */
+    uint32_t n_flights;
+    struct ws_list unpriced; /* of them, in the order in which they are to be priced */
     bool on, pricing;
     uint32_t n_inside; /* threads in flight.c on their own account */
     pthread_cond_t left;
@@ -76,8 +79,11 @@ void ws_launch_turn(struct ws_turn *turn);
 /* Takes a turn's results back; kernels that ended are appended to @ended (by ws_run's own link). */
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended);
 /* Ends the parts of @space in launches of several clients. */
-void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space);
-void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended);
+void ws_launch_cancel_parts_locked(struct ws_soft *d, const struct ws_space *space);
+/* Ends up to @n kernels of a cancelled tenant, or drops as many blocks. Return: there may be more.
+ */
+bool ws_launch_cancel_some_locked(struct ws_sched *s, struct ws_tenant *t, unsigned n,
+                                  struct ws_list *ended);
 /* Deals no more blocks of @op. Return: true if it ended thereby and is in @ended. */
 bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
                               struct ws_list *ended);
@@ -92,7 +98,7 @@ bool ws_copy_take_locked(struct ws_tenant *t, struct ws_turn *turn);
 bool ws_copy_has_work_locked(const struct ws_tenant *t);
 void ws_copy_turn(struct ws_turn *turn);
 void ws_copy_give_back_locked(struct ws_turn *turn, struct ws_list *ended);
-void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended);
+bool ws_copy_cancel_some_locked(struct ws_tenant *t, unsigned n, struct ws_list *ended);
 void ws_copy_finish(struct ws_list *ended);
 
 #endif

@@ -312,15 +312,20 @@ void ws_copy_give_back_locked(struct ws_turn *turn, struct ws_list *ended)
     settle(x, ended);
 }
 
-void ws_copy_cancel_locked(struct ws_tenant *t, struct ws_list *ended)
+bool ws_copy_cancel_some_locked(struct ws_tenant *t, unsigned n, struct ws_list *ended)
 {
     ws_list_for_each_safe (it, &t->xfers) {
         struct ws_xfer *x = ws_list_entry(it, struct ws_xfer, link);
+        if (x->taken_bytes == x->bytes) /* it ends as soon as workers are done with its last part */
+            continue;
+        if (!n--)
+            return true;
         if (!x->op->error)
             ws_soft_fail(x->op, WS_DEV_E_CANCELLED, "copy: cancelled");
         x->taken_bytes = x->bytes;
         settle(x, ended);
     }
+    return false;
 }
 
 void ws_copy_finish(struct ws_list *ended)

@@ -76,6 +76,8 @@ static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
     }
     r->tenant = t;
     ws_list_append(&t->runs, &r->link);
+    if (r->grid.parts)
+        ws_list_append(&r->device->parted, &r->parted);
     /* On an SM that may be full already: then nobody else gets in until there is room again. */
     if (started) {
         started->slot = ws_run_occupy_locked(r, &t->sms[started->sm]);

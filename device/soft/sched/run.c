@@ -281,6 +281,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->payer = ws_payer_or_own(ws_space_payer(op->space));
     ws_list_init(&r->link);
     ws_list_init(&r->deal_link);
+    ws_list_init(&r->parted);
     ws_list_init(&r->spares);
     r->stats = &inst->module->kernels[op->launch.kernel];
     r->fit = *fit;

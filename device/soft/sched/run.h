@@ -22,6 +22,7 @@ struct ws_coop_place {
 struct ws_run {
     struct ws_list link;      /* tenant's runs; when ended: the list of the ended */
     struct ws_list deal_link; /* tenant's dealing, while blocks are left */
+    struct ws_list parted;    /* the device's, if it has parts, while it is one of the tenant's */
     struct ws_soft *device;
     struct ws_tenant *tenant; /* NULL while the submitting thread runs it alone */
     struct ws_op *op;

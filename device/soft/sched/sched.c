@@ -15,15 +15,18 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/soft_private.h"
+
+enum { CANCEL_AT_ONCE = 32, REAP_NS = 200000 }; /* 32 kernels, blocks or copies */
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ws_sched *the_sched; /* the_lock */
 
 static bool has_work(const struct ws_tenant *t)
 {
-    return ws_copy_has_work_locked(t) || ws_launch_has_work_locked(t);
+    return !t->cancelled && (ws_copy_has_work_locked(t) || ws_launch_has_work_locked(t));
 }
 
 static void ring_add(struct ws_sched *s, struct ws_tenant *t)
@@ -36,7 +39,48 @@ static void ring_add(struct ws_sched *s, struct ws_tenant *t)
 
 static bool has_ended(const struct ws_sched *s)
 {
-    return !ws_list_empty(&s->runs) || !ws_list_empty(&s->xfers);
+    return !ws_list_empty(&s->dead) || !ws_list_empty(&s->to_cancel) || !ws_list_empty(&s->runs) ||
+           !ws_list_empty(&s->xfers);
+}
+
+/* Frees states of blocks for about as long as a short turn takes: a client may have very many. */
+static void reap_some(struct ws_sched *s)
+{
+    uint64_t until_ns = 0, now;
+    while (ws_sched_reap(s)) {
+        now = ws_clock_ns();
+        until_ns = until_ns ? until_ns : now + REAP_NS;
+        if (now >= until_ns)
+            return;
+    }
+}
+
+/* One operation less for each that has ended. */
+static void put_ended(struct ws_tenant *t, const struct ws_list *ended)
+{
+    ws_list_for_each (l, ended)
+        ws_tenant_put_locked(t);
+}
+
+/* Ends a few kernels and copies of a cancelled tenant. */
+static void cancel_some(struct ws_sched *s)
+{
+    struct ws_list runs, xfers, *l = ws_list_pop(&s->to_cancel);
+    if (!l)
+        return;
+    struct ws_tenant *t = ws_list_entry(l, struct ws_tenant, to_cancel);
+    ws_list_init(&runs);
+    ws_list_init(&xfers);
+    bool more = ws_launch_cancel_some_locked(s, t, CANCEL_AT_ONCE, &runs);
+    more |= ws_copy_cancel_some_locked(t, CANCEL_AT_ONCE, &xfers);
+    if (more)
+        ws_list_append(&s->to_cancel, &t->to_cancel);
+    put_ended(t, &runs);
+    put_ended(t, &xfers);
+    while ((l = ws_list_pop(&runs)))
+        ws_list_append(&s->runs, l);
+    while ((l = ws_list_pop(&xfers)))
+        ws_list_append(&s->xfers, l);
 }
 
 /* A kernel and a copy of those that were cancelled. Return: there was one, and the lock was given
@@ -62,7 +106,7 @@ static bool finish_some(struct ws_sched *s)
 
 void ws_sched_wake_locked(struct ws_sched *s)
 {
-    if (s->n_idle && (!ws_list_empty(&s->ring) || !ws_list_empty(&s->dead) || has_ended(s)))
+    if (s->n_idle && (!ws_list_empty(&s->ring) || has_ended(s)))
         pthread_cond_signal(&s->work);
 }
 
@@ -78,6 +122,8 @@ static bool tenant_take(struct ws_sched *s, struct ws_tenant *t, struct ws_turn 
     turn->xfer = NULL;
     turn->n = 0;
     turn->tenant = t;
+    if (t->cancelled)
+        return false;
     if (t->n_turns++ & 1)
         return ws_launch_take_locked(s, t, turn) || ws_copy_take_locked(t, turn);
     return ws_copy_take_locked(t, turn) || ws_launch_take_locked(s, t, turn);
@@ -103,11 +149,11 @@ static void *worker(void *arg)
     struct ws_turn turn;
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
-        if (ws_sched_reap(s))
-            continue;
+        reap_some(s);
+        cancel_some(s);
         bool finished = finish_some(s);
         if (!pick(s, &turn)) {
-            if (finished)
+            if (finished || has_ended(s) || s->stop) /* the lock was given away meanwhile */
                 continue;
             s->n_idle++;
             pthread_cond_wait(&s->work, &s->lock);
@@ -131,8 +177,8 @@ static void *worker(void *arg)
         ring_add(s, turn.tenant);
         if (ws_list_empty(&runs) && ws_list_empty(&xfers))
             continue;
-        ws_tenant_put_ended_locked(turn.tenant, &runs);
-        ws_tenant_put_ended_locked(turn.tenant, &xfers);
+        put_ended(turn.tenant, &runs);
+        put_ended(turn.tenant, &xfers);
         ws_sched_wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         ws_launch_finish(&runs);
@@ -180,6 +226,7 @@ static int sched_start(struct ws_sched **ret, uint32_t n_workers)
     ws_list_init(&s->tenants);
     ws_list_init(&s->free_blocks);
     ws_list_init(&s->dead);
+    ws_list_init(&s->to_cancel);
     ws_list_init(&s->runs);
     ws_list_init(&s->xfers);
     s->threads = threads;
@@ -226,7 +273,7 @@ void ws_sched_leave(struct ws_sched *s)
 struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space)
 {
     struct ws_tenant *t = d->tenants; /* those with work in flight: few */
-    while (t && t->space != space)
+    while (t && (t->space != space || t->cancelled))
         t = t->next;
     if (t) {
         t->n_ops++;
@@ -243,7 +290,7 @@ struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space
     t->device = d;
     t->n_ops = 1;
     struct ws_list *lists[] = {&t->ring,    &t->runs,    &t->dealing, &t->front,
-                               &t->rotated, &t->starved, &t->xfers};
+                               &t->rotated, &t->starved, &t->xfers,   &t->to_cancel};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(lists); i++)
         ws_list_init(lists[i]);
     t->next = d->tenants;
@@ -259,6 +306,7 @@ void ws_tenant_put_locked(struct ws_tenant *t)
     struct ws_soft *d = t->device;
     ws_tenant_not_hungry_locked(t);
     ws_list_remove(&t->all);
+    ws_list_remove(&t->to_cancel);
     if (t->in_ring)
         ws_list_remove(&t->ring);
     t->in_ring = false;
@@ -270,18 +318,11 @@ void ws_tenant_put_locked(struct ws_tenant *t)
     d->free_tenants = t;
 }
 
-void ws_tenant_put_ended_locked(struct ws_tenant *t, const struct ws_list *ended)
+void ws_tenant_cancel_locked(struct ws_sched *s, struct ws_tenant *t)
 {
-    ws_list_for_each (l, ended)
-        ws_tenant_put_locked(t);
-}
-
-void ws_sched_end_locked(struct ws_sched *s, struct ws_list *runs, struct ws_list *xfers)
-{
-    struct ws_list *l;
-    while ((l = ws_list_pop(runs)))
-        ws_list_append(&s->runs, l);
-    while ((l = ws_list_pop(xfers)))
-        ws_list_append(&s->xfers, l);
+    if (t->cancelled)
+        return;
+    t->cancelled = true;
+    ws_list_append(&s->to_cancel, &t->to_cancel);
     ws_sched_wake_locked(s);
 }

@@ -27,18 +27,21 @@ struct ws_sm_use {
 
 /* Residency is counted per tenant: clients do not see each other's blocks, as contexts that take
  * turns on hardware, so that one that fills the GPU with endless blocks keeps nobody else out. All
- * under the scheduler's lock. */
+ * under the scheduler's lock. What a client starts while its cancelled operations still end belongs
+ * to another tenant. */
 struct ws_tenant {
     struct ws_tenant *next; /* in the device's tenants or free_tenants */
     struct ws_space *space;
     struct ws_soft *device;
     struct ws_list ring; /* in the scheduler's, while in_ring */
     bool in_ring;
-    bool deal_blocked;      /* nothing more fits until a block leaves or a kernel comes */
-    uint32_t n_ops;         /* the tenant lives while there are any */
-    uint32_t n_turns;       /* alternates between kernels and copies */
-    uint32_t n_choices;     /* … between new and rotated blocks */
-    struct ws_list runs;    /* all kernels */
+    bool cancelled;           /* nothing more of it is executed, and nothing is added to it */
+    struct ws_list to_cancel; /* the scheduler's, while there is something to end */
+    bool deal_blocked;        /* nothing more fits until a block leaves or a kernel comes */
+    uint32_t n_ops;           /* the tenant lives while there are any */
+    uint32_t n_turns;         /* alternates between kernels and copies */
+    uint32_t n_choices;       /* … between new and rotated blocks */
+    struct ws_list runs;      /* all kernels */
     struct ws_list dealing; /* kernels with blocks that are not dealt yet, in order of submission */
     struct ws_list front;   /* blocks in the middle of their slice */
     struct ws_list rotated; /* blocks that had their slice, or wait for something */
@@ -94,6 +97,7 @@ struct ws_sched {
     struct ws_list tenants; /* all that have work */
     struct ws_list free_blocks;
     struct ws_list dead;        /* blocks that have ended, whose states are to be freed */
+    struct ws_list to_cancel;   /* tenants that were cancelled, until all that they have is ended */
     struct ws_list runs, xfers; /* kernels and copies that were cancelled, yet to be finished */
     uint32_t n_devices;
     pthread_t *threads;
@@ -107,8 +111,8 @@ void ws_sched_leave(struct ws_sched *s);
 
 /* Wakes a worker, if there is something to do. */
 void ws_sched_wake_locked(struct ws_sched *s);
-/* Has workers finish kernels and copies that have ended: pricing very many takes long. */
-void ws_sched_end_locked(struct ws_sched *s, struct ws_list *runs, struct ws_list *xfers);
+/* Has workers end all that a tenant has: ending and pricing very many takes long. */
+void ws_tenant_cancel_locked(struct ws_sched *s, struct ws_tenant *t);
 /* Work was added to a tenant: puts it into the ring and wakes a worker. */
 void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 
@@ -116,8 +120,6 @@ void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t);
 struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space);
 /* One operation less. */
 void ws_tenant_put_locked(struct ws_tenant *t);
-/* The same for each of the operations that have ended. */
-void ws_tenant_put_ended_locked(struct ws_tenant *t, const struct ws_list *ended);
 
 /* ---- feed.c ---- */
 /* Frees the state of a block that has ended; gives up the lock meanwhile. Return: whether there was

@@ -252,14 +252,14 @@ static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_b
     ws_block_put_locked(s, r, b);
 }
 
-/* Ends the blocks of @r (NULL: of all kernels) that are not in a worker's hands. */
+/* Ends the blocks of @r that are not in a worker's hands. */
 static void blocks_drop(struct ws_sched *s, struct ws_tenant *t, const struct ws_run *r)
 {
     struct ws_list *queues[] = {&t->starved, &t->front, &t->rotated};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(queues); i++)
         ws_list_for_each_safe (it, queues[i]) {
             struct ws_dealt_block *b = ws_list_entry(it, struct ws_dealt_block, link);
-            if (r && b->run != r)
+            if (b->run != r)
                 continue;
             ws_list_remove(&b->link);
             block_end(s, t, b);
@@ -285,6 +285,7 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
     if (r->n_dealt < r->n_blocks || r->n_live)
         return;
     ws_run_bury_spares_locked(s, r);
+    ws_list_remove(&r->parted);
     ws_list_remove(&r->link);
     ws_list_append(ended, &r->link);
 }
@@ -413,10 +414,10 @@ void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct
     }
 }
 
-void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *space)
+void ws_launch_cancel_parts_locked(struct ws_soft *d, const struct ws_space *space)
 {
-    ws_list_for_each (it, &t->runs) {
-        struct ws_run *r = ws_list_entry(it, struct ws_run, link);
+    ws_list_for_each (it, &d->parted) {
+        struct ws_run *r = ws_list_entry(it, struct ws_run, parted);
         for (uint32_t k = 0; k < r->grid.n_parts; k++)
             if (r->grid.parts[k].space == space)
                 ws_run_stop_part(&r->grid.parts[k], WS_DEV_E_CANCELLED, "%s: cancelled",
@@ -424,13 +425,32 @@ void ws_launch_cancel_parts_locked(struct ws_tenant *t, const struct ws_space *s
     }
 }
 
-void ws_launch_cancel_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_list *ended)
+static void run_cancel(struct ws_run *r)
 {
-    ws_list_for_each (it, &t->runs) {
+    ws_run_stop(r, WS_DEV_E_CANCELLED, "%s: cancelled", ws_run_name(r));
+}
+
+/* Blocks first: then no kernel has to look for its own among those of all. */
+bool ws_launch_cancel_some_locked(struct ws_sched *s, struct ws_tenant *t, unsigned n,
+                                  struct ws_list *ended)
+{
+    struct ws_list *queues[] = {&t->starved, &t->front, &t->rotated}, *l;
+    for (unsigned i = 0; i < WS_ARRAY_SIZE(queues); i++)
+        while ((l = n ? ws_list_pop(queues[i]) : NULL)) {
+            struct ws_dealt_block *b = ws_list_entry(l, struct ws_dealt_block, link);
+            run_cancel(b->run);
+            block_end(s, t, b);
+            n--;
+        }
+    ws_list_for_each_safe (it, &t->runs) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, link);
-        ws_run_stop(r, WS_DEV_E_CANCELLED, "%s: cancelled", ws_run_name(r));
+        if (r->aborted) /* workers have some of its blocks, and end it when they give them back */
+            continue;
+        if (!n)
+            return true;
+        n--;
+        run_cancel(r);
+        run_settle(s, r, ended);
     }
-    blocks_drop(s, t, NULL); /* before each kernel looks for its own among those of all */
-    ws_list_for_each_safe (it, &t->runs)
-        run_settle(s, ws_list_entry(it, struct ws_run, link), ended);
+    return false;
 }

@@ -3,8 +3,8 @@
  *
  * A flight is EXECUTING, then EXECUTED, then PRICED while its place in the timeline is looked for,
  * then WAITING in the clock. While it is cut, it is PRICED again and stops the clock again. The
- * thread that takes a flight out of the clock owns it: the clock's thread when the end has come,
- * the loop to cut or cancel it. Other threads can only mark a flight. The thread that prices a
+ * thread that takes a flight out of the clock owns it: the clock's thread when the end has come or
+ * to cancel it, the loop to cut it. Other threads can only mark a flight. The thread that prices a
  * flight looks at these marks, under the lock, before it lets the flight wait.
  *
  * Order. Flights are priced in the order of their submission, whichever was executed first, so
@@ -30,7 +30,8 @@
 enum flight_state { EXECUTING, EXECUTED, PRICED, WAITING };
 
 struct ws_flight {
-    struct ws_list link; /* the device's, or that of the ended */
+    struct ws_list link;  /* the device's, or that of the ended */
+    struct ws_list order; /* the device's unpriced */
     struct ws_soft *device;
     struct ws_op *op;
     struct ws_vevent event;
@@ -77,6 +78,7 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     f->stall = (struct ws_vstall){
         .stalled_host_ns = p ? p->stalled_host_ns : 0, .over = stall_over, .owner = d};
     ws_list_init(&f->link);
+    ws_list_init(&f->order);
     pthread_mutex_lock(&d->flights_lock);
     uint64_t now = ws_vclock_stall(d->vclock, &f->stall), wake_ns = 0;
     if (!d->on) {
@@ -87,6 +89,8 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     op->ready_ns = WS_MAX(op->ready_ns, now + wake_ns);
     op->start_ns = op->end_ns = op->ready_ns;
     ws_list_append(&d->flights, &f->link);
+    d->n_flights++;
+    ws_list_append(&d->unpriced, &f->order);
     pthread_mutex_unlock(&d->flights_lock);
     return true;
 }
@@ -102,10 +106,17 @@ static void flight_free(struct ws_flight *f)
     free(f);
 }
 
+static void unlink_locked(struct ws_flight *f)
+{
+    ws_list_remove(&f->link);
+    ws_list_remove(&f->order);
+    f->device->n_flights--;
+}
+
 static void unlink_flight(struct ws_flight *f)
 {
     pthread_mutex_lock(&f->device->flights_lock);
-    ws_list_remove(&f->link);
+    unlink_locked(f);
     pthread_mutex_unlock(&f->device->flights_lock);
 }
 
@@ -222,7 +233,7 @@ static void let_wait(struct ws_flight *f)
         pthread_mutex_unlock(&d->flights_lock);
         return;
     }
-    ws_list_remove(&f->link);
+    unlink_locked(f);
     pthread_mutex_unlock(&d->flights_lock);
     complete_cancelled(f);
 }
@@ -328,15 +339,18 @@ static void price(struct ws_flight *f)
            NULL);
 }
 
-/* The next in order that can be priced, or NULL. */
+/* The next in order that can be priced, or NULL. Those for which nobody waits any more leave the
+ * order, so that each is passed once. */
 static struct ws_flight *next_executed(struct ws_soft *d)
 {
-    ws_list_for_each (it, &d->flights) {
-        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
-        if (f->state == EXECUTED)
-            return f;
+    struct ws_flight *f;
+    while (!ws_list_empty(&d->unpriced)) {
+        f = ws_list_entry(d->unpriced.next, struct ws_flight, order);
         if (f->state == EXECUTING && ws_vclock_stalls(d->vclock, &f->stall))
             return NULL;
+        ws_list_remove(&f->order);
+        if (f->state == EXECUTED)
+            return f;
     }
     return NULL;
 }
@@ -375,6 +389,8 @@ static void executed(struct ws_flight *f)
     struct ws_soft *d = f->device;
     pthread_mutex_lock(&d->flights_lock);
     f->state = EXECUTED;
+    if (ws_list_empty(&f->order)) /* it was passed: its turn is long over */
+        ws_list_append(d->unpriced.next, &f->order);
     f->cancelled |= f->op->error == WS_DEV_E_TIMEOUT; /* others have waited long enough */
     f->idled = ws_flight_has_idled(f->op);
     ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
@@ -444,26 +460,64 @@ void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)
         let_wait(f);
 }
 
-void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended)
+/* Flights of a space that began before something happened are to be cancelled. */
+struct cancelling {
+    struct ws_vevent event;
+    struct ws_soft *device;
+    uint64_t space; /* ws_space_id() */
+};
+
+/* Looks at the next few of the device's. Those that wait for their end go to @ended. */
+static void cancel_some(const struct cancelling *c, uint32_t n, struct ws_list *ended)
 {
+    struct ws_soft *d = c->device;
+    struct ws_list *l;
     pthread_mutex_lock(&d->flights_lock);
-    ws_list_for_each_safe (it, &d->flights) {
-        struct ws_flight *f = ws_list_entry(it, struct ws_flight, link);
+    while (n-- && (l = ws_list_pop(&d->flights))) {
+        struct ws_flight *f = ws_list_entry(l, struct ws_flight, link);
         uint64_t now;
-        if (f->op->space != space)
+        ws_list_append(&d->flights, l);
+        if (!f->op->space || ws_space_id(f->op->space) != c->space || f->event.seq > c->event.seq)
             continue;
         f->cancelled = true;
         if (f->state == WAITING && ws_vclock_take(d->vclock, &f->event, NULL, &now)) {
-            ws_list_remove(&f->link);
+            unlink_locked(f);
             ws_list_append(ended, &f->link);
         }
     }
     pthread_mutex_unlock(&d->flights_lock);
 }
 
-void ws_flight_finish(struct ws_list *ended)
+/* On the clock's thread: nobody else changes the order of the flights. */
+static void cancel_all(struct ws_vevent *e)
 {
-    struct ws_list *l;
-    while ((l = ws_list_pop(ended)))
-        complete_cancelled(ws_list_entry(l, struct ws_flight, link));
+    enum { AT_ONCE = 64 };
+    struct cancelling *c = WS_CONTAINER_OF(e, struct cancelling, event);
+    struct ws_list ended, *l;
+    pthread_mutex_lock(&c->device->flights_lock);
+    uint32_t left = c->device->n_flights;
+    pthread_mutex_unlock(&c->device->flights_lock);
+    ws_list_init(&ended);
+    while (left) {
+        uint32_t n = WS_MIN(left, (uint32_t)AT_ONCE);
+        left -= n;
+        cancel_some(c, n, &ended);
+        while ((l = ws_list_pop(&ended)))
+            complete_cancelled(ws_list_entry(l, struct ws_flight, link));
+    }
+    free(c);
+}
+
+void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space)
+{
+    struct cancelling *c = ws_alloc(sizeof(*c));
+    if (!c) /* then they end in their time */
+        return;
+    *c = (struct cancelling){.event = {.at_ns = ws_vclock_now_ns(d->vclock),
+                                       .seq = ws_vclock_seq(d->vclock),
+                                       .fire = cancel_all,
+                                       .owner = d},
+                             .device = d,
+                             .space = ws_space_id(space)};
+    (void)ws_vclock_add(d->vclock, &c->event, NULL);
 }

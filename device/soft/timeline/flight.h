@@ -46,10 +46,9 @@ bool ws_flight_has_idled(const struct ws_op *op);
 
 /* Cuts @op short, if it is in flight, or as soon as it is priced. */
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op);
-/* Marks all of @space, those that are being executed too, which end as soon as that ends; the
- * others end now and are put into @ended. */
-void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space, struct ws_list *ended);
-void ws_flight_finish(struct ws_list *ended);
+/* Has the clock's thread end all of @space that there are now. Those that are being executed end as
+ * soon as that ends. */
+void ws_flight_cancel(struct ws_soft *d, const struct ws_space *space);
 /* Nothing is in flight: waits until no thread is at work here any more. */
 void ws_flight_quiesce(struct ws_soft *d);
 

@@ -29,8 +29,10 @@ struct ws_vclock {
     bool stop, holds;  /* holds: an event is being fired */
     const void *firing;
     struct ws_list events, stalls;
-    struct ws_list over;            /* stalls over their limit, whose owners are not told yet */
-    uint64_t base_ns, base_host_ns; /* the time at a host time; if it stands: the time */
+    struct ws_list idle; /* those of the stalls that are idle, the one that is so for least last */
+    uint32_t n_busy;     /* stalls that are not idle */
+    struct ws_list over; /* stalls over their limit, whose owners are not told yet */
+    uint64_t base_ns, base_host_ns;        /* the time at a host time; if it stands: the time */
     uint64_t stalled_since_ns, stalled_ns; /* host */
     uint64_t busy_host_ns;                 /* when a stall was last ended by its owner */
     uint64_t seq;
@@ -52,6 +54,8 @@ static bool stands(const struct ws_vclock *v)
 static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host_ns)
 {
     ws_list_remove(&s->link);
+    v->n_busy -= !s->idle_since_host_ns;
+    ws_list_remove(&s->idle);
     s->on = false;
     s->stalled_host_ns += host_ns - s->since_host_ns;
     if (!ws_list_empty(&v->stalls))
@@ -64,14 +68,11 @@ static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host
 /* Host time when the first stall is over its limit. There are some. */
 static uint64_t first_over(const struct ws_vclock *v)
 {
-    uint64_t limit = ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns,
-             idle = v->busy_host_ns;
-    ws_list_for_each (it, &v->stalls) {
-        const struct ws_vstall *s = ws_list_entry(it, struct ws_vstall, link);
-        if (!s->idle_since_host_ns)
-            return limit;
-        idle = WS_MAX(idle, s->idle_since_host_ns);
-    }
+    uint64_t limit = ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns;
+    if (v->n_busy)
+        return limit;
+    uint64_t idle = ws_list_entry(v->idle.prev, struct ws_vstall, idle)->idle_since_host_ns;
+    idle = WS_MAX(idle, v->busy_host_ns);
     return WS_MIN(limit, idle + WS_VCLOCK_IDLE_NS);
 }
 
@@ -115,6 +116,8 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
     s->since_host_ns = host;
     s->until_host_ns = host + v->stall_ns - WS_MIN(s->stalled_host_ns, v->stall_ns);
     s->idle_since_host_ns = 0;
+    ws_list_init(&s->idle);
+    v->n_busy++;
     s->on = true;
     struct ws_list *at = v->stalls.prev;
     while (at != &v->stalls &&
@@ -135,9 +138,16 @@ void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle)
 {
     pthread_mutex_lock(&v->lock);
     (void)now_locked(v);
+    if (s->on) { /* if not, it is in no list */
+        v->n_busy += !idle;
+        v->n_busy -= !s->idle_since_host_ns;
+        ws_list_remove(&s->idle);
+    }
     s->idle_since_host_ns = idle ? ws_clock_ns() : 0;
-    if (idle && s->on)
+    if (idle && s->on) {
+        ws_list_append(&v->idle, &s->idle);
         pthread_cond_signal(&v->wake); /* it sleeps for longer */
+    }
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -349,6 +359,7 @@ static int clock_start(struct ws_vclock **ret, double scale, uint64_t stall_ns)
     pthread_condattr_destroy(&monotonic);
     ws_list_init(&v->events);
     ws_list_init(&v->stalls);
+    ws_list_init(&v->idle);
     ws_list_init(&v->over);
     v->scale = scale;
     v->stall_ns = stall_ns ? stall_ns : WS_VCLOCK_STALL_NS;

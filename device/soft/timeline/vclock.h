@@ -26,6 +26,7 @@ struct ws_vevent {
 
 struct ws_vstall {
     struct ws_list link;      /* the clock's, sorted by until_host_ns */
+    struct ws_list idle;      /* the clock's while it is on and idle, sorted by since when */
     uint64_t stalled_host_ns; /* in and out: for how long it was on before */
     uint64_t since_host_ns, until_host_ns;
     uint64_t idle_since_host_ns; /* 0: it isn't idle */

@@ -313,6 +313,39 @@ static void test_cancel_ends_all_of_one_client(void **state)
     assert_int_equal(b->error, WS_DEV_OK);
 }
 
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Whoever cancels does not do the work, however much there is of it. What the client starts
+ * meanwhile is not cancelled. */
+static void test_cancel_is_quick(void **state)
+{
+    enum { N = 20000, MOST_NS = 1000000 };
+    struct fixture *f = *state;
+    struct ws_op *ops = ws_alloc_array(N, sizeof(*ops));
+    for (uint32_t i = 0; i < N; i++) {
+        ops[i] = *op_launch(f, 0, 1, (struct double_params){.kind = DOUBLE_ENDLESS});
+        f->n_ops = 0; /* the parameters of all are the same */
+        ws_device_submit(f->device, &ops[i]);
+    }
+    uint64_t before = thread_ns();
+    ws_device_cancel(f->device, f->space[0]);
+    uint64_t took = thread_ns() - before;
+    f->n_ops = 1; /* the first place is theirs */
+    struct ws_op *later = launch(
+        f, 0, 100, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 100000, .ran = f->ran});
+    wait_done(f, N + 1);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(ops[i].error, WS_DEV_E_CANCELLED);
+    assert_int_equal(later->error, WS_DEV_OK);
+    assert_in_range(took, 0, MOST_NS);
+    free(ops);
+}
+
 static void test_cooperative(void **state)
 {
     struct fixture *f = *state;
@@ -1014,6 +1047,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_one_endless_block_is_stopped, setup_limit, teardown),
         cmocka_unit_test_setup_teardown(test_fault_stops_its_kernel_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_ends_all_of_one_client, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancel_is_quick, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_launches, setup, teardown),
