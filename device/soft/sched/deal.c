@@ -122,14 +122,23 @@ static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
     return (uint32_t)WS_MIN(WS_MAX(n, 1), WS_TURN_BLOCKS_MAX);
 }
 
+/* Nothing of the kernel is at work whose end could bring memory: it has to end. Until the turn is
+ * given back, nobody else ends it. */
+static void refuse(struct ws_turn *turn, struct ws_run *r)
+{
+    ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks", ws_run_name(r));
+    r->n_live++;
+    turn->refused = r;
+}
+
 /* All blocks of a cooperative kernel become resident together; they wait in front. */
-static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
+static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn,
+                      struct ws_run *r)
 {
     for (uint64_t i = 0; i < r->n_blocks; i++) {
         struct ws_dealt_block *b = deal_to(s, t, r, r->coop_at[i].sm);
         if (!b) {
-            ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for its blocks",
-                        ws_run_name(r));
+            refuse(turn, r);
             return;
         }
         ws_list_append(&t->front, &b->link);
@@ -148,7 +157,7 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
                 ws_tenant_starve_locked(s, t, r);
                 return;
             }
-            coop_deal(s, t, r);
+            coop_deal(s, t, turn, r);
             return;
         }
         if (r->starved)
@@ -156,11 +165,14 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
         uint32_t n = batch_of(s, r), sm;
         while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {
             struct ws_dealt_block *b = deal_to(s, t, r, sm);
-            if (!b)
+            if (!b) {
+                if (!r->n_live)
+                    refuse(turn, r);
                 break;
+            }
             turn->blocks[turn->n++] = b;
         }
-        if (turn->n)
+        if (turn->n || turn->refused)
             return;
     }
     t->deal_blocked = true;
@@ -191,6 +203,8 @@ bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_tu
     if (ws_list_empty(&t->front) && may_deal &&
         (ws_list_empty(&t->rotated) || ++t->n_choices % ROTATED_EVERY))
         deal(s, t, turn);
+    if (turn->refused)
+        return true;
     if (!turn->n && !ws_list_empty(&t->front)) {
         const struct ws_dealt_block *b = ws_list_entry(t->front.next, struct ws_dealt_block, link);
         take_from(&t->front, b->started ? 1 : batch_of(s, b->run), turn);

@@ -120,6 +120,7 @@ void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t)
 static bool tenant_take(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
 {
     turn->xfer = NULL;
+    turn->refused = NULL;
     turn->n = 0;
     turn->tenant = t;
     if (t->cancelled)

@@ -83,7 +83,8 @@ struct ws_turn {
     struct ws_tenant *tenant;
     struct ws_xfer *xfer; /* a chunk of it, or: */
     uint64_t from, bytes;
-    uint32_t n; /* blocks */
+    struct ws_run *refused; /* no memory even for its first block: it ends; or: */
+    uint32_t n;             /* blocks */
     struct ws_dealt_block *blocks[WS_TURN_BLOCKS_MAX];
     uint8_t outcome[WS_TURN_BLOCKS_MAX]; /* enum ws_step */
 };

@@ -394,6 +394,10 @@ bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struc
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended)
 {
     struct ws_tenant *t = turn->tenant;
+    if (WS_UNLIKELY(turn->refused != NULL)) {
+        turn->refused->n_live--;
+        run_settle(s, turn->refused, ended);
+    }
     for (uint32_t i = 0; i < turn->n; i++) {
         struct ws_dealt_block *b = turn->blocks[i];
         struct ws_run *r = b->run;

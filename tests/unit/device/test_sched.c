@@ -991,6 +991,25 @@ static void test_out_of_memory_ends_operations_only(void **state)
     all_ran_once(f, 40);
 }
 
+/* On GPUs that have never run a block: each allocation of the first kernel is the one that fails,
+ * those of workers that deal its blocks too. */
+static void test_first_kernel_out_of_memory(void **state)
+{
+    for (uint64_t n = 1; n <= 24; n++) {
+        assert_int_equal(setup_one_worker(state), 0);
+        struct fixture *f = *state;
+        struct ws_op *op =
+            op_launch(f, 0, RESIDENT, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 3000});
+        op->launch.flags = n & 1 ? WS_LAUNCH_COOPERATIVE : 0;
+        ws_alloc_fail_after((n + 1) / 2);
+        ws_device_submit(f->device, op);
+        wait_done(f, 1);
+        ws_alloc_fail_after(0);
+        assert_true(op->error == WS_DEV_OK || op->error == WS_DEV_E_NO_MEMORY);
+        assert_int_equal(teardown(state), 0);
+    }
+}
+
 static void test_random_submits_and_cancels(void **state)
 {
     struct fixture *f = *state;
@@ -1079,6 +1098,7 @@ int main(int argc, char **argv)
                                         teardown_memory),
         cmocka_unit_test_setup_teardown(test_out_of_memory_ends_operations_only, setup_copy,
                                         teardown),
+        cmocka_unit_test(test_first_kernel_out_of_memory),
         cmocka_unit_test_setup_teardown(test_random_submits_and_cancels, setup_copy, teardown),
     };
     if (argc > 1)
