@@ -124,7 +124,7 @@ void ws_device_submit(struct ws_device *d, struct ws_op *op)
     op->energy_uj = op->n_thread_insns = 0;
     op->counts = (struct ws_op_counts){0};
     op->next = NULL;
-    op->priv = NULL;
+    op->queued = op->priv = op->run = NULL;
     op->preempted = false;
     d->ops->submit(d, op);
 }

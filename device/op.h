@@ -128,7 +128,7 @@ struct ws_op {
     bool preempted;
     /* the device's own while it knows the op */
     struct ws_op *next;
-    void *priv;
+    void *queued, *priv, *run;
 };
 
 /* All bytes that a copy moves; not for one whose sizes nobody has checked. */

@@ -74,7 +74,7 @@ void ws_soft_done(struct ws_soft *d, struct ws_op *op)
         if (!pending.first)
             pending.last = &pending.first;
         next->next = NULL;
-        start(next->priv, next);
+        start(next->queued, next);
     }
     pending.inside = false;
 }
@@ -87,7 +87,7 @@ static void soft_submit(struct ws_device *dev, struct ws_op *op)
         start(d, op);
         return;
     }
-    op->priv = d;
+    op->queued = d;
     *pending.last = op;
     pending.last = &op->next;
 }
@@ -109,17 +109,13 @@ static void soft_cancel(struct ws_device *dev, struct ws_space *space)
 static int soft_preempt(struct ws_device *dev, struct ws_op *op)
 {
     struct ws_soft *d = soft_of(dev);
-    struct ws_list ended;
     if (op->launch.flags & WS_LAUNCH_COOPERATIVE)
         return -ENOTSUP;
-    ws_list_init(&ended);
     if (d->vclock) /* the time first: it is now */
         ws_flight_preempt(d, op);
     pthread_mutex_lock(&d->sched->lock);
-    (void)ws_launch_preempt_locked(d->sched, d, op, &ended);
-    ws_sched_wake_locked(d->sched);
+    ws_launch_preempt_locked(d->sched, op);
     pthread_mutex_unlock(&d->sched->lock);
-    ws_launch_finish(&ended);
     return 0;
 }
 
@@ -127,7 +123,7 @@ static int soft_urge(struct ws_device *dev, struct ws_op *op, uint64_t limit_ns)
 {
     struct ws_soft *d = soft_of(dev);
     pthread_mutex_lock(&d->sched->lock);
-    bool runs = ws_launch_urge_locked(d, op, limit_ns);
+    bool runs = ws_launch_urge_locked(d->sched, op, limit_ns);
     pthread_mutex_unlock(&d->sched->lock);
     return runs ? 0 : WS_DEVICE_EXECUTED;
 }

@@ -84,11 +84,10 @@ void ws_launch_cancel_parts_locked(struct ws_soft *d, const struct ws_space *spa
  */
 bool ws_launch_cancel_some_locked(struct ws_sched *s, struct ws_tenant *t, unsigned n,
                                   struct ws_list *ended);
-/* Deals no more blocks of @op. Return: true if it ended thereby and is in @ended. */
-bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
-                              struct ws_list *ended);
+/* Deals no more blocks of @op. If it ends thereby, workers finish it. */
+void ws_launch_preempt_locked(struct ws_sched *s, const struct ws_op *op);
 /* As ws_device_urge(). Return: whether @op is being executed. */
-bool ws_launch_urge_locked(struct ws_soft *d, const struct ws_op *op, uint64_t limit_ns);
+bool ws_launch_urge_locked(struct ws_sched *s, const struct ws_op *op, uint64_t limit_ns);
 /* Prices and completes the kernels in @ended. No locks held. */
 void ws_launch_finish(struct ws_list *ended);
 

@@ -433,40 +433,59 @@ static const char *moves(const struct target *t, unsigned copy)
     return NULL;
 }
 
-/* A kernel for each of very many streams, all of which are cancelled when their client ends. They
- * have been executed, and wait until their device time is over: loads, one after the other. */
+enum { KERNELS = 4000 };
+
+/* A kernel of @source for each of very many streams, of a client that ends soon. */
+static int launch_in_streams(const struct target *t, const char *source, size_t length,
+                             unsigned threads, unsigned ms)
+{
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__StreamCreate create_stream = WS__STREAM_CREATE__INIT;
+    Ws__Launch l = raw_launch(1, 0);
+    struct raw r;
+    uint64_t at;
+    if (!attack_open(&r, t))
+        return 0;
+    alloc.bytes = 512;
+    create_stream.non_blocking = true;
+    int e = raw_load(&r, 1, source, length);
+    e = e ? e : raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, &at);
+    l.params = (ProtobufCBinaryData){sizeof(at), (uint8_t *)&at};
+    l.block_x = threads;
+    for (unsigned i = 0; !e && i < KERNELS; i++) {
+        create_stream.stream = l.stream = WS_STREAM_FIRST + i;
+        raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &create_stream);
+        raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        if (i % BATCH == BATCH - 1)
+            e = raw_send(&r);
+    }
+    attack_sleep_ms(ms);
+    raw_close(&r);
+    return e;
+}
+
+/* All are cancelled. They have been executed, and wait until their device time is over: loads, one
+ * after the other. */
 static const char *cancels(const struct target *t, unsigned copy)
 {
-    enum { STREAMS = 4000 };
     static const char slow[] =
         HEAD ".param .u64 p)\n{\n.reg .pred q;\n.reg .u32 %i, %x;\n.reg .u64 %a;\n"
              "mov.u32 %i, %tid.x;\nsetp.ne.u32 q, %i, 0;\n@q ret;\nld.param.u64 %a, [p];\nL:\n"
              "ld.volatile.global.u32 %x, [%a];\nadd.u32 %i, %i, 1;\nadd.u32 %i, %i, %x;\n"
              "setp.lt.u32 q, %i, 1000;\n@q bra L;\nret;\n}\n";
-    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
-    Ws__StreamCreate create_stream = WS__STREAM_CREATE__INIT;
-    struct raw r;
     (void)copy;
-    alloc.bytes = 512;
-    create_stream.non_blocking = true;
-    while (attack_goes_on(t) && attack_open(&r, t)) {
-        Ws__Launch l = raw_launch(1, 0);
-        uint64_t at;
-        int e = raw_load(&r, 1, slow, sizeof(slow) - 1);
-        e = e ? e : raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, &at);
-        l.params = (ProtobufCBinaryData){sizeof(at), (uint8_t *)&at};
-        l.block_x = 1024;
-        for (unsigned i = 0; !e && i < STREAMS; i++) {
-            create_stream.stream = l.stream = WS_STREAM_FIRST + i;
-            raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &create_stream);
-            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
-            if (i % BATCH == BATCH - 1)
-                e = raw_send(&r);
-        }
-        attack_sleep_ms(300);
-        complain("cancels", e);
-        raw_close(&r);
-    }
+    while (attack_goes_on(t))
+        complain("cancels", launch_in_streams(t, slow, sizeof(slow) - 1, 1024, 300));
+    return NULL;
+}
+
+/* Others wait for the GPU that they have: each of them is urged, asked to stop, and ended. */
+static const char *urges(const struct target *t, unsigned copy)
+{
+    static const char endless[] = HEAD ".param .u64 p)\n{\nL:\nbra L;\n}\n";
+    (void)copy;
+    while (attack_goes_on(t))
+        complain("urges", launch_in_streams(t, endless, sizeof(endless) - 1, 32, 1000));
     return NULL;
 }
 
@@ -490,6 +509,8 @@ const struct attack attacks_walk[] = {
      .conf = "gpus = {\"rtx3070\", \"rtx3070\"}\npolicy = \"fifo\"\nmax_kernel_ms = 200\n"},
     {"7", "cancels", "4,000 kernels of a client that ends", cancels, .ms = 5000, .max_mib = 1024,
      .max_call_ms = 8000, .conf = "clock = \"scaled\"\n"},
+    {"7", "urges", "4,000 endless kernels of a client that others wait for", urges, .ms = 5000,
+     .max_mib = 1024, .max_call_ms = 2000, .conf = "policy = \"fifo\"\nmax_kernel_ms = 200\n"},
     {"10", "addresses", "reserves all addresses", addresses, .ms = 2000},
     {"10", "reservations", "65,000 reservations of each of 100 clients", reservations, .ms = 6000},
     {0}};

@@ -76,6 +76,7 @@ static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
     }
     r->tenant = t;
     ws_list_append(&t->runs, &r->link);
+    r->op->run = r;
     if (r->grid.parts)
         ws_list_append(&r->device->parted, &r->parted);
     /* On an SM that may be full already: then nobody else gets in until there is room again. */

@@ -43,6 +43,13 @@ static bool has_ended(const struct ws_sched *s)
            !ws_list_empty(&s->xfers);
 }
 
+/* Wakes a worker, if there is something to do. */
+static void wake_locked(struct ws_sched *s)
+{
+    if (s->n_idle && (!ws_list_empty(&s->ring) || has_ended(s)))
+        pthread_cond_signal(&s->work);
+}
+
 /* Frees states of blocks for about as long as a short turn takes: a client may have very many. */
 static void reap_some(struct ws_sched *s)
 {
@@ -83,8 +90,8 @@ static void cancel_some(struct ws_sched *s)
         ws_list_append(&s->xfers, l);
 }
 
-/* A kernel and a copy of those that were cancelled. Return: there was one, and the lock was given
- * away meanwhile. */
+/* A kernel and a copy of those that were cancelled or preempted. Return: there was one, and the
+ * lock was given away meanwhile. */
 static bool finish_some(struct ws_sched *s)
 {
     struct ws_list *run = ws_list_pop(&s->runs), *xfer = ws_list_pop(&s->xfers), runs, xfers;
@@ -96,7 +103,7 @@ static bool finish_some(struct ws_sched *s)
         ws_list_append(&runs, run);
     if (xfer)
         ws_list_append(&xfers, xfer);
-    ws_sched_wake_locked(s);
+    wake_locked(s);
     pthread_mutex_unlock(&s->lock);
     ws_launch_finish(&runs);
     ws_copy_finish(&xfers);
@@ -104,16 +111,10 @@ static bool finish_some(struct ws_sched *s)
     return true;
 }
 
-void ws_sched_wake_locked(struct ws_sched *s)
-{
-    if (s->n_idle && (!ws_list_empty(&s->ring) || has_ended(s)))
-        pthread_cond_signal(&s->work);
-}
-
 void ws_sched_ready_locked(struct ws_sched *s, struct ws_tenant *t)
 {
     ring_add(s, t);
-    ws_sched_wake_locked(s);
+    wake_locked(s);
 }
 
 /* Kernels and copies alternate; what there is none of passes. */
@@ -161,7 +162,7 @@ static void *worker(void *arg)
             s->n_idle--;
             continue;
         }
-        ws_sched_wake_locked(s);
+        wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         if (turn.xfer)
             ws_copy_turn(&turn);
@@ -180,7 +181,7 @@ static void *worker(void *arg)
             continue;
         put_ended(turn.tenant, &runs);
         put_ended(turn.tenant, &xfers);
-        ws_sched_wake_locked(s);
+        wake_locked(s);
         pthread_mutex_unlock(&s->lock);
         ws_launch_finish(&runs);
         ws_copy_finish(&xfers);
@@ -325,5 +326,5 @@ void ws_tenant_cancel_locked(struct ws_sched *s, struct ws_tenant *t)
         return;
     t->cancelled = true;
     ws_list_append(&s->to_cancel, &t->to_cancel);
-    ws_sched_wake_locked(s);
+    wake_locked(s);
 }

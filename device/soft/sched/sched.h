@@ -99,7 +99,7 @@ struct ws_sched {
     struct ws_list free_blocks;
     struct ws_list dead;        /* blocks that have ended, whose states are to be freed */
     struct ws_list to_cancel;   /* tenants that were cancelled, until all that they have is ended */
-    struct ws_list runs, xfers; /* kernels and copies that were cancelled, yet to be finished */
+    struct ws_list runs, xfers; /* cancelled or preempted kernels and copies, yet to be finished */
     uint32_t n_devices;
     pthread_t *threads;
 };
@@ -110,8 +110,6 @@ struct ws_sched {
 WS_MUST_CHECK int ws_sched_join(struct ws_sched **ret, uint32_t n_workers);
 void ws_sched_leave(struct ws_sched *s);
 
-/* Wakes a worker, if there is something to do. */
-void ws_sched_wake_locked(struct ws_sched *s);
 /* Has workers end all that a tenant has: ending and pricing very many takes long. */
 void ws_tenant_cancel_locked(struct ws_sched *s, struct ws_tenant *t);
 /* Work was added to a tenant: puts it into the ring and wakes a worker. */

@@ -287,6 +287,7 @@ static void run_settle(struct ws_sched *s, struct ws_run *r, struct ws_list *end
     ws_run_bury_spares_locked(s, r);
     ws_list_remove(&r->parted);
     ws_list_remove(&r->link);
+    r->op->run = NULL;
     ws_list_append(ended, &r->link);
 }
 
@@ -334,19 +335,15 @@ static void run_waits(struct ws_run *r, const struct ws_dealt_block *b)
         time_out(b, limit_ns);
 }
 
-bool ws_launch_urge_locked(struct ws_soft *d, const struct ws_op *op, uint64_t limit_ns)
+bool ws_launch_urge_locked(struct ws_sched *s, const struct ws_op *op, uint64_t limit_ns)
 {
-    for (struct ws_tenant *t = d->tenants; t; t = t->next)
-        ws_list_for_each (it, &t->runs) {
-            struct ws_run *r = ws_list_entry(it, struct ws_run, link);
-            if (r->op != op)
-                continue;
-            r->limit_ns = limit_ns;
-            if (r->starved) /* it may not wait any longer */
-                ws_sched_feed_locked(d->sched, r->payer);
-            return true;
-        }
-    return false;
+    struct ws_run *r = op->run;
+    if (!r)
+        return false;
+    r->limit_ns = limit_ns;
+    if (r->starved) /* it may not wait any longer */
+        ws_sched_feed_locked(s, r->payer);
+    return true;
 }
 
 /* Where a block that is not through waits for its next turn. */
@@ -365,30 +362,21 @@ static void block_queue(struct ws_tenant *t, struct ws_dealt_block *b)
     block_waiting(b, rotate && waits);
 }
 
-bool ws_launch_preempt_locked(struct ws_sched *s, struct ws_soft *d, const struct ws_op *op,
-                              struct ws_list *ended)
+void ws_launch_preempt_locked(struct ws_sched *s, const struct ws_op *op)
 {
-    for (struct ws_tenant *t = d->tenants; t; t = t->next)
-        ws_list_for_each (it, &t->runs) {
-            struct ws_run *r = ws_list_entry(it, struct ws_run, link);
-            if (r->op != op)
-                continue;
-            if (r->n_dealt == r->n_blocks ||
-                (!r->progress && !(r->progress = ws_soft_progress_new(op))))
-                return false;
-            r->stopping = true;
-            r->n_blocks = r->n_dealt;
-            ws_list_remove(&r->deal_link);
-            t->deal_blocked = false;
-            run_settle(s, r, ended);
-            if (ws_list_empty(ended)) {
-                ws_sched_ready_locked(s, t); /* who stood behind it */
-                return false;
-            }
-            ws_tenant_put_locked(t);
-            return true;
-        }
-    return false;
+    struct ws_run *r = op->run;
+    if (!r || r->n_dealt == r->n_blocks ||
+        (!r->progress && !(r->progress = ws_soft_progress_new(op))))
+        return;
+    struct ws_tenant *t = r->tenant;
+    r->stopping = true;
+    r->n_blocks = r->n_dealt;
+    ws_list_remove(&r->deal_link);
+    t->deal_blocked = false;
+    run_settle(s, r, &s->runs);
+    ws_sched_ready_locked(s, t); /* who stood behind it */
+    if (!op->run)
+        ws_tenant_put_locked(t);
 }
 
 void ws_launch_give_back_locked(struct ws_sched *s, struct ws_turn *turn, struct ws_list *ended)

@@ -68,7 +68,6 @@ static void stall_over(const void *device)
 bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
 {
     struct ws_flight *f = ws_alloc(sizeof(*f));
-    op->priv = f;
     if (!f)
         return false;
     f->device = d;
@@ -88,6 +87,7 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     }
     op->ready_ns = WS_MAX(op->ready_ns, now + wake_ns);
     op->start_ns = op->end_ns = op->ready_ns;
+    op->priv = f;
     ws_list_append(&d->flights, &f->link);
     d->n_flights++;
     ws_list_append(&d->unpriced, &f->order);
@@ -110,6 +110,7 @@ static void unlink_locked(struct ws_flight *f)
 {
     ws_list_remove(&f->link);
     ws_list_remove(&f->order);
+    f->op->priv = NULL;
     f->device->n_flights--;
 }
 
@@ -123,7 +124,6 @@ static void unlink_flight(struct ws_flight *f)
 void ws_flight_drop(struct ws_op *op)
 {
     struct ws_flight *f = op->priv;
-    op->priv = NULL;
     struct ws_soft *d = f->device;
     unlink_flight(f);
     ws_vclock_unstall(d->vclock, &f->stall);
@@ -166,7 +166,6 @@ static void complete(struct ws_flight *f)
     }
     if (op->kind == WS_OPK_LAUNCH)
         settle_progress(f);
-    op->priv = NULL;
     flight_free(f);
     ws_soft_done(d, op);
 }
@@ -436,13 +435,7 @@ void ws_flight_idle(const struct ws_op *op, bool idle)
 void ws_flight_preempt(struct ws_soft *d, const struct ws_op *op)
 {
     pthread_mutex_lock(&d->flights_lock);
-    struct ws_flight *f = NULL;
-    ws_list_for_each (it, &d->flights) {
-        f = ws_list_entry(it, struct ws_flight, link);
-        if (f->op == op)
-            break;
-        f = NULL;
-    }
+    struct ws_flight *f = op->priv;
     if (!f || f->preempt) {
         pthread_mutex_unlock(&d->flights_lock);
         return;
