@@ -221,7 +221,7 @@ uint64_t ws_vclock_add(struct ws_vclock *v, struct ws_vevent *e, struct ws_vstal
     e->waiting = true;
     if (s)
         unstall_locked(v, s);
-    if (!stands(v))
+    if (!stands(v) || e->at_ns <= v->base_ns) /* one that is late fires while the clock stands */
         pthread_cond_signal(&v->wake);
     pthread_mutex_unlock(&v->lock);
     return now;

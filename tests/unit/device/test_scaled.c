@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "device/soft/timeline/vclock.h"
 #include "tests/unit/device/softdev_rig.h"
 
 static int setup(void **state)
@@ -284,6 +285,51 @@ static void test_cancelled_at_once(void **state)
     rig_wait_op(f, next);
     assert_int_equal(next->start_ns, next->ready_ns + rig_spec.launch_overhead_ns);
     check_books(f, 0, &known);
+}
+
+/* What waits for its time is cancelled at once, although somebody's kernel stops the clock. */
+static void test_cancelled_while_the_clock_stands(void **state)
+{
+    struct rig *f = *state;
+    struct ws_op *op = rig_prepare(f, 0, 0, 1, rig_work(f));
+    op->kind = WS_OPK_FILL; /* of nothing, which has been executed at once */
+    memset(&op->fill, 0, sizeof(op->fill));
+    op->fill.value_bytes = 4;
+    op->ready_ns = now(f) + WS_NS_PER_S;
+    ws_device_submit(f->device[0], op);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* the clock's thread sleeps by now */
+    (void)rig_launch(f, 1, 1, 1, (struct double_params){.kind = DOUBLE_ENDLESS});
+    uint64_t before = ws_clock_ns();
+    ws_device_cancel(f->device[0], f->space[0]);
+    rig_wait_op(f, op);
+    assert_in_range(ws_clock_ns() - before, 0, WS_VCLOCK_STALL_NS / 2);
+    assert_int_equal(op->error, WS_DEV_E_CANCELLED);
+    ws_device_cancel(f->device[1], f->space[1]);
+    rig_wait(f, 2);
+}
+
+/* What waited for its time is told that it is cancelled, and its device is closed at once: by the
+ * second cancellation there is nothing left to cancel. */
+static void test_closed_while_cancelling(void **state)
+{
+    struct rig *f = *state;
+    struct ws_device_options o = {.clock = WS_CLOCK_SCALED, .scale = 20, .n_workers = 2};
+    for (int i = 0; i < 200; i++) {
+        struct ws_device *d;
+        assert_int_equal(ws_device_open_soft(&d, &rig_spec, 2, &o, NULL), 0);
+        f->n_ops = f->n_done = 0;
+        struct ws_op *op = rig_prepare(f, 0, 0, 1, rig_work(f));
+        op->kind = WS_OPK_FILL;
+        memset(&op->fill, 0, sizeof(op->fill));
+        op->fill.value_bytes = 4;
+        op->ready_ns = now(f) + WS_NS_PER_S;
+        ws_device_submit(d, op);
+        ws_device_cancel(d, f->space[0]);
+        ws_device_cancel(d, f->space[0]);
+        rig_wait_op(f, op);
+        ws_device_close(d);
+        assert_int_equal(op->error, WS_DEV_E_CANCELLED);
+    }
 }
 
 static void test_fault_is_done_at_its_priced_end(void **state)
@@ -579,6 +625,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_polling_counts_unless_it_waited, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_overrun_is_counted, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_cancelled_at_once, setup, rig_close),
+        cmocka_unit_test_setup_teardown(test_cancelled_while_the_clock_stands, setup, rig_close),
+        cmocka_unit_test_setup_teardown(test_closed_while_cancelling, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_fault_is_done_at_its_priced_end, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_idle_energy_and_power, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_waking_takes_time, setup_wake, rig_close),
