@@ -292,15 +292,17 @@ bool daemon_start(struct daemon *d, const struct attack *a)
     return started && !d->ended;
 }
 
-static long peak_kib(pid_t pid)
+/* What the process has now that the machine could not take back: pages of its own and shared
+ * memory. Pages of files that it has mapped don't count. */
+static long own_kib(pid_t pid)
 {
     char path[64], line[256];
     long kib = 0;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof(line), f))
-        if (!strncmp(line, "VmHWM:", 6))
-            kib = atol(line + 6);
+        if (!strncmp(line, "RssAnon:", 8) || !strncmp(line, "RssShmem:", 9))
+            kib += atol(strchr(line, ':') + 1);
     if (f)
         fclose(f);
     return kib;
@@ -308,7 +310,7 @@ static long peak_kib(pid_t pid)
 
 void daemon_look(struct daemon *d)
 {
-    long kib = peak_kib(d->target.pid);
+    long kib = own_kib(d->target.pid);
     if (kib > d->peak_kib)
         d->peak_kib = kib;
     if (!d->ended && waitpid(d->target.pid, &d->status, WNOHANG) == d->target.pid)
