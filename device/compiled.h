@@ -15,9 +15,10 @@ WS_MUST_CHECK int ws_compiled_keep_in(const char *folder, uint64_t max_bytes);
 
 /* Why a kernel stays in the interpreter. */
 enum ws_compiled_not {
-    WS_NOT_OPERATION, /* it has operations for which there is no code, or LLVM failed */
+    WS_NOT_OPERATION, /* it has operations for which there is no code */
     WS_NOT_SIZE,      /* compiling it would take too long */
     WS_NOT_ROOM,      /* its module may not hold so much code, or there is no memory */
+    WS_NOT_COMPILER,  /* LLVM's library is not installed, or has failed */
     WS_NOT_FASTER,    /* its blocks took less time when they were interpreted */
     _WS_COMPILED_NOT
 };

@@ -69,6 +69,8 @@ static const struct series daemon_series[] = {
            "Kernels that stay interpreted: compiling them would take too long."),
     DAEMON(n_kernels_no_room, "wattshare_kernels_no_room",
            "Kernels that stay interpreted: no room for their code."),
+    DAEMON(n_kernels_no_compiler, "wattshare_kernels_no_compiler",
+           "Kernels that stay interpreted: no library that compiles."),
     DAEMON(n_kernels_not_faster, "wattshare_kernels_not_faster",
            "Kernels that stay interpreted: they were faster so."),
     DAEMON(n_codes_made, "wattshare_codes_made_total", "Kernels compiled."),

@@ -286,6 +286,7 @@ static void compiled_status(Ws__StatusReply *r)
     r->n_kernels_unsupported = c.n_not[WS_NOT_OPERATION];
     r->n_kernels_large = c.n_not[WS_NOT_SIZE];
     r->n_kernels_no_room = c.n_not[WS_NOT_ROOM];
+    r->n_kernels_no_compiler = c.n_not[WS_NOT_COMPILER];
     r->n_kernels_not_faster = c.n_not[WS_NOT_FASTER];
     r->n_codes_made = c.n_made;
     r->n_codes_found = c.n_found;

@@ -303,6 +303,7 @@ static const struct counter kernel_counters[] = {
     {"n_kernels_unsupported", "with operations that have no code"},
     {"n_kernels_large", "too large"},
     {"n_kernels_no_room", "with no room for their code"},
+    {"n_kernels_no_compiler", "without a compiler"},
     {"n_kernels_not_faster", "faster when interpreted"},
 };
 static const struct counter code_counters[] = {

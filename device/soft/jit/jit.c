@@ -285,7 +285,7 @@ struct ws_jit_code *ws_jit_of(const struct ws_code *code, uint32_t kernel, const
 {
     struct ws_jit_images *all = code->jit;
     const struct ws_exec_image *img = code->images[kernel];
-    if (!all || !ws_llvm_open())
+    if (!all || (all->mode == WS_COMPILE_ALWAYS && !ws_llvm_open()))
         return NULL;
     pthread_mutex_lock(&all->lock);
     struct ws_jit_code *j = all->first;
@@ -317,7 +317,7 @@ struct ws_jit_images *ws_jit_images_new(struct ws_code *of)
 
 void ws_jit_images_reserve(struct ws_jit_images *all, uint64_t n_uops)
 {
-    if (all && ws_llvm_open())
+    if (all && !ws_llvm_is_missing())
         all->max_bytes = WS_MIN(n_uops * UOP_BYTES + KERNEL_BYTES, (uint64_t)MODULE_BYTES);
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -11,6 +12,7 @@
 
 struct ws_llvm ws_llvm;
 static bool opened;
+static _Atomic bool missing; /* it was looked for, and is not there */
 static struct {
     const uint8_t *at;
     size_t bytes;
@@ -90,8 +92,10 @@ static void open_once(void)
         if (!opened)
             dlclose(lib);
     }
-    if (!opened)
+    if (!opened) {
+        atomic_store(&missing, true);
         return;
+    }
     void *inside;
     memcpy(&inside, &ws_llvm.ContextCreate, sizeof(inside));
     dl_iterate_phdr(look_for_notes, inside);
@@ -107,4 +111,9 @@ bool ws_llvm_open(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_once);
     return opened;
+}
+
+bool ws_llvm_is_missing(void)
+{
+    return atomic_load_explicit(&missing, memory_order_relaxed);
 }

@@ -199,6 +199,8 @@ extern struct ws_llvm ws_llvm;
 /* Opens the library, once in the life of the process. Return: false: it is not installed, or lacks
  * something. */
 bool ws_llvm_open(void);
+/* Whether it was to be opened, and is not there. It is opened when the first kernel is hot. */
+bool ws_llvm_is_missing(void);
 /* What the library's linker wrote into it: no two builds have the same. Return: its bytes; 0: there
  * is none. */
 size_t ws_llvm_build_id(const uint8_t **ret);

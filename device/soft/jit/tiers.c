@@ -39,7 +39,7 @@ static struct ws_budget first_step;                     /* of @current */
 static uint64_t n_turns;
 static struct ws_payer nobody = {.n_refs = 1};
 static bool runs;
-static bool failed;              /* LLVM gave up: nothing is compiled any more */
+static bool failed;              /* LLVM gave up, or is missing: nothing is compiled any more */
 static __thread bool is_in_llvm; /* this thread compiles, and holds no lock */
 
 static void unqueue(struct ws_jit_code **at)
@@ -77,11 +77,21 @@ static struct ws_jit_code *withdraw(struct ws_jit_code **at)
     return j;
 }
 
-/* LLVM is not there any more for the kernel. */
+/* LLVM is not there for the kernel. */
 static void refuse(struct ws_jit_code *j)
 {
-    j->why_not = WS_NOT_OPERATION;
+    j->why_not = WS_NOT_COMPILER;
     ws_jit_set_tier(j, WS_JIT_INTERPRETED);
+}
+
+/* Nothing is compiled any more. */
+static void refuse_all(void)
+{
+    pthread_mutex_lock(&lock);
+    failed = true;
+    while (queue)
+        refuse(withdraw(&queue));
+    pthread_mutex_unlock(&lock);
 }
 
 void ws_jit_failed(const char *why)
@@ -89,11 +99,7 @@ void ws_jit_failed(const char *why)
     ws_log(WS_ERROR, "jit: LLVM failed: %s", why);
     if (!is_in_llvm)
         abort();
-    pthread_mutex_lock(&lock);
-    failed = true;
-    while (queue)
-        refuse(withdraw(&queue));
-    pthread_mutex_unlock(&lock);
+    refuse_all();
     ws_log(WS_ERROR, "jit: from now on kernels are interpreted that are not compiled yet");
     for (;;)
         pause();
@@ -126,10 +132,39 @@ static int compile(struct ws_jit_code *j)
     return r;
 }
 
-static void *compiler_main(void *arg)
+/* Nobody waits for a kernel that a client chose. */
+void ws_compiled_end(int status)
+{
+    pthread_mutex_lock(&lock);
+    if (runs) {
+        fflush(NULL);
+        _exit(status);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* For programs that do not say when they end. What is registered last comes first, and the library
+ * registers clean-ups of its own, some when it is opened and some in its first use: so this is
+ * registered before it is opened and behind that; what its first use adds comes before this. */
+static void end_at_once(int status, void *arg)
 {
     (void)arg;
+    ws_compiled_end(status);
+}
+
+static void at_first(void)
+{
+    (void)on_exit(end_at_once, NULL);
+}
+
+static void *compiler_main(void *arg)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+    if (!ws_llvm_open()) /* here: it takes time, and memory that few programs need */
+        refuse_all();
+    pthread_once(&once, at_first);
     pthread_mutex_lock(&lock);
     while ((current = take())) {
         struct ws_jit_code *j = current;
@@ -147,30 +182,6 @@ static void *compiler_main(void *arg)
     runs = false;
     pthread_mutex_unlock(&lock);
     return NULL;
-}
-
-/* Nobody waits for a kernel that a client chose. */
-void ws_compiled_end(int status)
-{
-    pthread_mutex_lock(&lock);
-    if (runs) {
-        fflush(NULL);
-        _exit(status);
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-/* For programs that do not say when they end. What the library registers later, in its first use,
- * comes before this. */
-static void end_at_once(int status, void *arg)
-{
-    (void)arg;
-    ws_compiled_end(status);
-}
-
-static void at_first(void)
-{
-    (void)on_exit(end_at_once, NULL);
 }
 
 /* Signals are for the process's other threads. Lock held. */

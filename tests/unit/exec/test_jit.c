@@ -929,6 +929,61 @@ static void wait_for(struct ws_jit_code *j)
         usleep(1000);
 }
 
+/* Whether LLVM's library is in the memory of this process. */
+static bool has_library(void)
+{
+    char line[512];
+    bool has = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        has |= strstr(line, "libLLVM") != NULL;
+    fclose(f);
+    return has;
+}
+
+/* In a process that has compiled nothing yet. Return: the step at which it was otherwise, or 0. */
+static int open_library_late(void)
+{
+    static const char ptx[] = HEAD "st.global.u32 [%x2], %r4;\n" TAIL;
+    struct hot h;
+    hot_begin(&h, ptx);
+    struct ws_jit_code *j = ws_jit_of(h.f.code, 0, tier_block, h.payer[0]);
+    if (!j || ws_code_later_bytes(h.f.code) == 0)
+        return 1;
+    ws_jit_ran(j, h.payer[0], false, 1, 1);
+    if (has_library())
+        return 2;
+    ws_jit_ran(j, h.payer[0], false, 1, UINT64_C(1) << 40);
+    wait_for(j);
+    bool is_there = ws_llvm_open();
+    if (has_library() != is_there)
+        return 3;
+    if (atomic_load(&j->tier) != (is_there ? WS_JIT_TRIED : WS_JIT_INTERPRETED) ||
+        (ws_compiled_counts().n_not[WS_NOT_COMPILER] == 0) != is_there)
+        return 4;
+    hot_end(&h);
+    hot_begin(&h, ptx);
+    if ((ws_code_later_bytes(h.f.code) > 0) != is_there)
+        return 5;
+    wait_for(hot_kernel(&h, 0, 32, 0));
+    return (ws_compiled_counts().n_not[WS_NOT_COMPILER] == 0) == is_there ? 0 : 6;
+}
+
+/* The library takes memory, so that it is opened only for kernels that have run for long. What a
+ * module is charged for its code is known before that. */
+static void test_library_is_opened_late(void **state)
+{
+    int status;
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child)
+        _exit(open_library_late());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* A user whose kernels fill the queue keeps nobody waiting for more than one of them, and pays for
  * them. */
 static void test_users_take_turns(void **state)
@@ -1186,6 +1241,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--llvm-gives-up") == 0)
         return go_on_without_llvm();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_library_is_opened_late),             /* before all that open it */
         cmocka_unit_test(test_the_process_ends_while_it_compiles), /* before the first kernel */
         cmocka_unit_test(test_consecutive_addresses),
         cmocka_unit_test(test_uniform_loop_and_tile),
