@@ -92,8 +92,8 @@ bool ws_jit_keep(struct ws_jit_code *j);
  * compiles it never returns: kernels that have no code by now are interpreted. Otherwise the
  * process ends. */
 void ws_jit_failed(const char *why) __attribute__((noreturn));
-/* @j is not counted any more, and the thread that compiles knows it no more, or frees it when it has
- * finished with it. Return: whether it is the caller's to free. */
+/* @j is not counted any more, and the thread that compiles knows it no more, or frees it when it
+ * has finished with it. Return: whether it is the caller's to free. */
 bool ws_jit_tiers_leave(struct ws_jit_code *j);
 
 #endif
