@@ -27,7 +27,7 @@
 #include "papers/sets/gen_sbeet.h"
 #include "papers/sets/sbeet_set.h"
 
-enum { N_U = 11, N_SETS = 60, QUICK_SETS = 6, POLICIES_MAX = 40, ROUNDS = 80, QUICK_ROUNDS = 8 };
+enum { N_U = 11, N_SETS = 60, QUICK_SETS = 6, POLICIES_MAX = 40, ROUNDS = 200, QUICK_ROUNDS = 8 };
 #define DURATION_MS  15000.0
 #define LATEST_EARLY 0.5 /* jobs take from half of their time on, where they are early */
 #define OFF          0.3 /* by which they take less or more, where predictions are wrong */
