@@ -453,6 +453,34 @@ static void try_site(struct ws_rollout *r, const struct ws_rollout_state *s,
         *ret = place_at(&x, j, gpu, best);
 }
 
+/* Waits for @gpu if @j takes less than *@least there when the first of its runs has ended, and the
+ * jobs that wait for it have, too. */
+static void try_later(struct ws_rollout *r, const struct ws_rollout_state *s,
+                      const struct ws_rollout_job *j, int gpu, double *least,
+                      struct ws_rollout_place *ret)
+{
+    const struct ws_rollout_item *it = ws_rollout_item(r, j->task, gpu);
+    const struct ws_rollout_gpu *g = &s->gpus[gpu];
+    const double at = ws_greater(g->first_end, g->kept_until);
+    const int n_sm = WS_MAX(g->n_sm, 0) + g->n_sm_back;
+    if (isinf(at) || !it->n_counts)
+        return;
+    struct ws_rollout_site x = ws_rollout_site(r, s, j, gpu, &g->clocks);
+    x.from += at - s->now;
+    x.awake_until = ws_greater(x.awake_until, at);
+    for (int i = it->most[WS_MIN(n_sm, WS_SM_MAX)]; i >= 0; i--) {
+        const double end = end_at(&x, j, i), energy = energy_at(&x, j, i, end);
+        r->n_evaluated++;
+        if (!in_time(j, end))
+            break;
+        if (energy < *least) {
+            *least = energy;
+            *ret = (struct ws_rollout_place){
+                .gpu = -1, .hold = -INFINITY, .awaited = gpu + 1, .end = end};
+        }
+    }
+}
+
 void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
                        const struct ws_rollout_job *j, struct ws_rollout_place *ret)
 {
@@ -472,6 +500,11 @@ void ws_rollout_greedy(struct ws_rollout *r, const struct ws_rollout_state *s,
             if (ws_rollout_clocks(r, s, j, k, c, &clocks))
                 try_site(r, s, j, k, &clocks, most, &least, ret);
     }
+    if (!s->base.waits || ret->gpu < 0 || isinf(j->deadline))
+        return;
+    r->n_evaluated += (uint64_t)r->sys->n_gpus;
+    for (int k = 0; k < r->sys->n_gpus; k++)
+        try_later(r, s, j, k, &least, ret);
 }
 
 bool ws_rollout_cut_margin(struct ws_rollout *r, const struct ws_rollout_state *s,
@@ -606,7 +639,8 @@ static void place_one(struct ws_rollout *r, struct ws_rollout_state *s, struct w
                       struct ws_rollout_place *ret)
 {
     ws_rollout_greedy(r, s, j, ret);
-    if (ret->gpu >= 0 || s->now + r->shortest[j->task] * j->left * j->margin <= j->deadline)
+    if (ret->gpu >= 0 || ret->awaited ||
+        s->now + r->shortest[j->task] * j->left * j->margin <= j->deadline)
         return;
     double margin = j->margin;
     if (ws_rollout_cut_margin(r, s, j))
@@ -628,12 +662,38 @@ static double open_to(const struct ws_rollout *r, const struct ws_rollout_state 
     return latest;
 }
 
+static void note_end(struct ws_rollout_state *s, const struct ws_rollout_run *run)
+{
+    struct ws_rollout_gpu *g = &s->gpus[run->gpu];
+    if (run->end < g->first_end) {
+        g->first_end = run->end;
+        g->n_sm_back = run->n_sm;
+    } else if (run->end <= g->first_end) {
+        g->n_sm_back += run->n_sm;
+    }
+}
+
+/* Nobody waits for a GPU; and when the first of its runs ends. */
+static void note_ends(struct ws_rollout *r, struct ws_rollout_state *s)
+{
+    r->n_evaluated += (uint64_t)(r->sys->n_gpus + s->n_runs);
+    for (int k = 0; k < r->sys->n_gpus; k++) {
+        s->gpus[k].kept_until = -INFINITY;
+        s->gpus[k].first_end = INFINITY;
+        s->gpus[k].n_sm_back = 0;
+    }
+    for (int i = 0; i < s->n_runs; i++)
+        note_end(s, &s->runs[i]);
+}
+
 /* Those that can't be in time any more are missed, and out of the way, when they could find a place
  * if they were. @first: the jobs that are held until now are held still. */
 static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool first)
 {
     struct ws_rollout_place p;
     double latest = open_to(r, s);
+    if (s->base.waits)
+        note_ends(r, s);
     for (int i = 0; i < s->n_ready;) {
         struct ws_rollout_job *j = &s->ready[i];
         if (j->deadline > latest) {
@@ -650,10 +710,14 @@ static void place_ready(struct ws_rollout *r, struct ws_rollout_state *s, bool f
         }
         if (!j->blocked && is_eligible(r, s, j, first)) {
             place_one(r, s, j, &p);
-            if (p.gpu < 0)
+            if (p.awaited)
+                s->gpus[p.awaited - 1].kept_until = p.end;
+            else if (p.gpu < 0)
                 take_one_off(r, s, &i, &p);
             if (p.gpu >= 0) {
                 enter(r, s, i, &p);
+                if (s->base.waits)
+                    note_end(s, &s->runs[s->n_runs - 1]);
                 latest = open_to(r, s);
                 continue;
             }

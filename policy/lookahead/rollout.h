@@ -60,6 +60,7 @@ struct ws_rollout_base {
     double share;
     bool by_size; /* the smallest ready job is taken first, not the one of the earliest deadline */
     bool at_home; /* each job goes to the GPU of its task */
+    bool waits;   /* a job waits for the end of a run, if its place is cheaper then */
     int n_given_up; /* so many tasks, those of the largest jobs, whose jobs are not started */
 };
 
@@ -70,6 +71,7 @@ struct ws_rollout_place {
     int off;                        /* 1 + which of the runs is taken off its GPU before; 0: none */
     double gpu_start, gpu_end, end; /* as ws_policy_run */
     double hold;                    /* if nowhere: until when it is not to be started */
+    int awaited; /* if nowhere: 1 + the GPU with a cheaper place later, until `end`; 0: none */
     double energy;
     struct ws_policy_clocks clocks;
 };
@@ -98,6 +100,10 @@ struct ws_rollout_gpu {
     int n_running;
     double awake_until;
     double open_at; /* from when on jobs can be started, since one is being taken off */
+    /* Only if the base says that jobs wait: until when those that wait for it keep it, when the
+     * first of its runs ends, and how many SMs are given back then. */
+    double kept_until, first_end;
+    int n_sm_back;
     struct ws_policy_clocks clocks; /* while a job runs there */
 };
 struct ws_rollout_run {

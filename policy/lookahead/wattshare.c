@@ -49,10 +49,11 @@
 #include "policy/lookahead/rollout.h"
 
 enum {
-    ENERGY_SHARE = 10, /* of the budget, where no job would miss */
-    HOLDS_MAX = 6,     /* releases until which holding a job is tried */
-    VICTIMS_MAX = 4,   /* runs that are tried to be taken off for a job */
-    STEP = 2           /* to neighbours of the greedy place, in numbers of SMs */
+    ENERGY_SHARE = 10,  /* of the budget, where no job would miss */
+    WAITING_TASKS = 16, /* with more, rollouts in which jobs wait take too long */
+    HOLDS_MAX = 6,      /* releases until which holding a job is tried */
+    VICTIMS_MAX = 4,    /* runs that are tried to be taken off for a job */
+    STEP = 2            /* to neighbours of the greedy place, in numbers of SMs */
 };
 /* By what share another outcome's energy must be less, to be taken: more than rounding. */
 #define LESS 1e-6
@@ -78,6 +79,7 @@ static const struct ws_rollout_base bases[] = {
     {0},
     {.share = WS_ROLLOUT_ALL_SMS},
     {.share = 0.9},
+    {.waits = true},
     /* From here on only where a deadline would be missed. */
     {.share = 10},
     {.share = 0.01},
@@ -90,7 +92,7 @@ static const struct ws_rollout_base bases[] = {
     {.share = WS_ROLLOUT_ALL_SMS, .by_size = true},
     {.share = WS_ROLLOUT_ALL_SMS, .by_size = true, .n_given_up = 1},
 };
-enum { N_BASES = WS_ARRAY_SIZE(bases), BASES_IN_TIME = 3 /* those that are for all cases */ };
+enum { N_BASES = WS_ARRAY_SIZE(bases), BASES_IN_TIME = 4 /* those that are for all cases */ };
 
 /* After which to look again at a job that waits for what may come at any moment, in ms. */
 #define SOON 1.0
@@ -429,6 +431,8 @@ static void try_bases(struct alternatives *q, const struct ws_rollout_place *pla
     for (size_t i = 0; i < n_bases; i++) {
         if (i >= BASES_IN_TIME && q->outcome.missed <= 0)
             break;
+        if (bases[i].waits && q->p->n_tasks > WAITING_TASKS)
+            continue;
         struct ws_rollout_outcome bound = {q->outcome.missed, q->outcome.energy * (1 - LESS),
                                            false};
         if (q->p->roll.n_evaluated >= q->until)
@@ -655,7 +659,10 @@ static void search(struct alternatives *q, const uint64_t until[2])
         return; /* no budget */
     bool missed = q->outcome.missed > 0;
     q->until = until[missed];
-    if ((!r->preempts || r->stops) && (missed || j->deadline < INFINITY))
+    /* A start that can be undone at once makes no other job late, but it may still be cheaper to
+     * wait. */
+    bool at_once = r->preempts && !r->stops;
+    if (missed ? !at_once : j->deadline < INFINITY)
         try_holds(q);
     for (int k = 0; k < q->p->sys->n_gpus; k++)
         try_gpu(q, k, &greedy);
