@@ -49,12 +49,16 @@
 #include "policy/lookahead/rollout.h"
 
 enum {
-    ENERGY_SHARE = 10,  /* of the budget, where no job would miss */
     WAITING_TASKS = 16, /* with more, rollouts in which jobs wait take too long */
     HOLDS_MAX = 6,      /* releases until which holding a job is tried */
     VICTIMS_MAX = 4,    /* runs that are tried to be taken off for a job */
     STEP = 2            /* to neighbours of the greedy place, in numbers of SMs */
 };
+/* Of the budget, what may be spent where no job would miss: so much divided by the number of tasks,
+ * since more tasks ask more often, within these limits. */
+#define ENERGY_SHARE       5.0
+#define ENERGY_SHARE_LEAST 0.1
+#define ENERGY_SHARE_MOST  0.4
 /* By what share another outcome's energy must be less, to be taken: more than rounding. */
 #define LESS 1e-6
 /* Weights of jobs to come fall to 1/e within this share of the horizon. */
@@ -128,7 +132,7 @@ struct lookahead {
 
 static const struct ws_policy_option options_table[] = {
     {"horizon", "5", "time for which releases are foreseen, in mean lengths of a job"},
-    {"budget", "25000", "places that one decision may evaluate; a tenth where no job would miss"},
+    {"budget", "25000", "places that one decision may evaluate; fewer where no job would miss"},
     {"guarantee", "0",
      "1: choices leave room for a plan that meets all deadlines, if there is one"},
     {"preempt", "1", "0: jobs are not taken off GPUs that could give them back later"},
@@ -850,7 +854,9 @@ static int decide_known(struct lookahead *p, const struct ws_policy_snapshot *sn
 {
     struct ws_rollout *roll = &p->roll;
     const double budget = p->dvfs ? DVFS_BUDGET * p->budget : p->budget;
-    const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(budget / ENERGY_SHARE),
+    const double share = ws_lesser(
+        ws_greater(ENERGY_SHARE / WS_MAX(p->n_tasks, 1), ENERGY_SHARE_LEAST), ENERGY_SHARE_MOST);
+    const uint64_t until[2] = {roll->n_evaluated + (uint64_t)(budget * share),
                                roll->n_evaluated + (uint64_t)budget};
     double wake = INFINITY;
     int r = p->guarded ? start_planned(p, snap, ret, begin) : 0;
