@@ -468,7 +468,7 @@ static void try_later(struct ws_rollout *r, const struct ws_rollout_state *s,
     struct ws_rollout_site x = ws_rollout_site(r, s, j, gpu, &g->clocks);
     x.from += at - s->now;
     x.awake_until = ws_greater(x.awake_until, at);
-    for (int i = it->most[WS_MIN(n_sm, WS_SM_MAX)]; i >= 0; i--) {
+    for (int i = (int)it->most[WS_MIN(n_sm, WS_SM_MAX)]; i >= 0; i--) {
         const double end = end_at(&x, j, i), energy = energy_at(&x, j, i, end);
         r->n_evaluated++;
         if (!in_time(j, end))
