@@ -287,15 +287,22 @@ static void test_cancelled_at_once(void **state)
     check_books(f, 0, &known);
 }
 
+/* A fill of nothing, which has been executed at once, and waits for a second of device time. */
+static struct ws_op *prepare_waiting(struct rig *f)
+{
+    struct ws_op *op = rig_prepare(f, 0, 0, 1, rig_work(f));
+    op->kind = WS_OPK_FILL;
+    memset(&op->fill, 0, sizeof(op->fill));
+    op->fill.value_bytes = 4;
+    op->ready_ns = now(f) + WS_NS_PER_S;
+    return op;
+}
+
 /* What waits for its time is cancelled at once, although somebody's kernel stops the clock. */
 static void test_cancelled_while_the_clock_stands(void **state)
 {
     struct rig *f = *state;
-    struct ws_op *op = rig_prepare(f, 0, 0, 1, rig_work(f));
-    op->kind = WS_OPK_FILL; /* of nothing, which has been executed at once */
-    memset(&op->fill, 0, sizeof(op->fill));
-    op->fill.value_bytes = 4;
-    op->ready_ns = now(f) + WS_NS_PER_S;
+    struct ws_op *op = prepare_waiting(f);
     ws_device_submit(f->device[0], op);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* the clock's thread sleeps by now */
     (void)rig_launch(f, 1, 1, 1, (struct double_params){.kind = DOUBLE_ENDLESS});
@@ -318,11 +325,7 @@ static void test_closed_while_cancelling(void **state)
         struct ws_device *d;
         assert_int_equal(ws_device_open_soft(&d, &rig_spec, 2, &o, NULL), 0);
         f->n_ops = f->n_done = 0;
-        struct ws_op *op = rig_prepare(f, 0, 0, 1, rig_work(f));
-        op->kind = WS_OPK_FILL;
-        memset(&op->fill, 0, sizeof(op->fill));
-        op->fill.value_bytes = 4;
-        op->ready_ns = now(f) + WS_NS_PER_S;
+        struct ws_op *op = prepare_waiting(f);
         ws_device_submit(d, op);
         ws_device_cancel(d, f->space[0]);
         ws_device_cancel(d, f->space[0]);
