@@ -485,6 +485,16 @@ static void put_left_out(const struct events_verb *x)
                n_untimed);
 }
 
+/* The files hold nothing that could be used; what they hold instead is said. */
+static void say_none(const struct events_verb *x, char **files)
+{
+    ws_cli_error(
+        "%s%s: no launches of %s with events to %s (%zu are of other GPUs; %zu lack some of "
+        "their events, or both time and power)",
+        files[0], files[1] ? " and the other files" : "", x->spec.name,
+        x->options->check ? "predict" : "fit to", x->set.n_others, x->set.n_left_out);
+}
+
 int ws_fit_events(const struct ws_fit_events *options, char **files)
 {
     struct events_verb x = {.options = options, .set.keeps_untimed = options->check};
@@ -504,7 +514,7 @@ int ws_fit_events(const struct ws_fit_events *options, char **files)
         x.failed = true;
     doubt_gpu(&x);
     if (r >= 0 && !x.n_judged) {
-        ws_cli_error("no launches with events to %s", options->check ? "predict" : "fit to");
+        say_none(&x, files);
         r = -EINVAL;
     }
     if (r >= 0) {

@@ -43,6 +43,8 @@ grep -q '^power  *80 ' "$tmp/out" || fail "the good rows were not used"
 cut -d, -f1-6 "$tmp/in.csv" >"$tmp/none.csv"
 run 1 'none.csv:1: no counters' --check "$tmp/none.csv"
 run 1 '--gpu is missing' --check "$tmp/families.csv"
+head -n 1 "$tmp/in.csv" >"$tmp/head.csv"
+run 1 'head.csv: no launches of rtx8000 with events to predict' --check --gpu rtx8000 "$tmp/head.csv"
 
 # An entry has one idle power: what single kernels add is added to what nothing running takes.
 for conf in "$src"/conf/gpu.d/*.conf; do
