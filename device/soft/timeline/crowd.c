@@ -25,11 +25,6 @@ static void begin(struct ws_crowd *c)
             c->quiet[sm][i] = 1;
 }
 
-static bool is_on(const uint64_t *sms, uint32_t sm)
-{
-    return sms[sm / 64] >> (sm % 64) & 1;
-}
-
 void ws_crowd_join(struct ws_crowd *c, const uint64_t *sms, const struct ws_issue *issue)
 {
     if (!(issue->mw_per_sm > 0))
@@ -41,9 +36,9 @@ void ws_crowd_join(struct ws_crowd *c, const uint64_t *sms, const struct ws_issu
     for (int i = 0; i < WS_CROWD_POINTS; i++)
         factor[i] = 1 - at[i] * (1 - issue->quiet);
     factor[WS_CROWD_POINTS] = issue->quiet;
-    for (uint32_t sm = 0; sm < c->n_sms; sm++)
-        for (int i = 0; is_on(sms, sm) && i <= WS_CROWD_POINTS; i++)
-            c->quiet[sm][i] *= factor[i];
+    WS_SM_BITS_EACH(sm, sms)
+    for (int i = 0; i <= WS_CROWD_POINTS; i++)
+        c->quiet[sm][i] *= factor[i];
 }
 
 double ws_crowd_mw(const struct ws_crowd *c)
@@ -62,8 +57,8 @@ double ws_crowd_share_mw(const struct ws_crowd *c, const uint64_t *sms,
         return 0;
     for (int i = 0; i < WS_CROWD_POINTS; i++)
         factor[i] = weight[i] / (1 - at[i] * (1 - issue->quiet));
-    for (uint32_t sm = 0; sm < c->n_sms; sm++)
-        for (int i = 0; is_on(sms, sm) && i < WS_CROWD_POINTS; i++)
-            sum += factor[i] * c->quiet[sm][i];
+    WS_SM_BITS_EACH(sm, sms)
+    for (int i = 0; i < WS_CROWD_POINTS; i++)
+        sum += factor[i] * c->quiet[sm][i];
     return sum * (1 - issue->quiet) * c->mw_per_sm;
 }

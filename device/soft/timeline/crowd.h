@@ -23,6 +23,22 @@
 
 enum { WS_CROWD_POINTS = 8 };
 
+/* What runs beside each other is looked at very often, and most of it has few SMs: a loop over the
+ * bits that are set. @bits: as in struct ws_sm_set. Return: the first SM from @from on, or
+ * WS_SM_MAX. */
+static inline uint32_t ws_sm_bits_next(const uint64_t *bits, uint32_t from)
+{
+    while (from < WS_SM_MAX) {
+        uint64_t left = bits[from / 64] >> (from % 64);
+        if (left)
+            return from + (uint32_t)__builtin_ctzll(left);
+        from = (from / 64 + 1) * 64;
+    }
+    return WS_SM_MAX;
+}
+#define WS_SM_BITS_EACH(sm, bits)                                                                  \
+    for (uint32_t sm = ws_sm_bits_next(bits, 0); sm < WS_SM_MAX; sm = ws_sm_bits_next(bits, sm + 1))
+
 /* Of a launch, on each of its SMs. */
 struct ws_issue {
     double mw_per_sm; /* what an SM takes more that issues in each clock; 0: nothing is known */

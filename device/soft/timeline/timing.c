@@ -307,8 +307,8 @@ static void meet(struct ws_timing *t, const struct timing_span *s)
     if (!s->n_sms)
         return;
     t->n_with_kernels += !a->n_kernels_now++;
-    for (uint32_t sm = 0; sm < t->spec.n_sms; sm++)
-        t->users[sm] += s->mask[sm / 64] >> (sm % 64) & 1;
+    WS_SM_BITS_EACH(sm, s->mask)
+    t->users[sm]++;
 }
 
 static void part(struct ws_timing *t, const struct timing_span *s)
@@ -324,9 +324,8 @@ static double share_mw(const struct ws_timing *t, const struct timing_span *s)
     double sms = 0, mw = (double)spec->static_mw / t->n_owners / a->n_now;
     if (!s->n_sms)
         return mw;
-    for (uint32_t sm = 0; sm < spec->n_sms; sm++)
-        if (s->mask[sm / 64] >> (sm % 64) & 1)
-            sms += 1.0 / t->users[sm];
+    WS_SM_BITS_EACH(sm, s->mask)
+    sms += 1.0 / t->users[sm];
     mw += (double)spec->n_sms * spec->idle_mw_per_sm / t->n_with_kernels / a->n_kernels_now;
     return mw + sms * ((double)spec->dynamic_mw_per_sm - spec->idle_mw_per_sm);
 }
