@@ -150,7 +150,7 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
     ws_list_for_each_safe (it, &t->dealing) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, deal_link);
         if (r->coop) {
-            if (r->starved || !coop_place(t, r))
+            if (ws_run_starves_locked(r) || !coop_place(t, r))
                 break; /* nobody overtakes it */
             if (!ws_run_take_all_locked(r)) {
                 t->deal_blocked = true;
@@ -160,7 +160,7 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
             coop_deal(s, t, turn, r);
             return;
         }
-        if (r->starved)
+        if (ws_run_starves_locked(r))
             continue;
         uint32_t n = batch_of(s, r), sm;
         while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {

@@ -91,7 +91,8 @@ void ws_block_put_locked(struct ws_sched *s, struct ws_run *r, struct ws_dealt_b
         ws_list_append(&s->free_blocks, &b->link);
     } else if (r->n_spare < WS_RUN_SPARE_MAX && !atomic_load(&r->payer->n_waiting)) {
         ws_list_append(&r->spares, &b->link);
-        r->n_spare++;
+        if (!r->n_spare++)
+            ws_list_append(&r->tenant->spared, &r->spared);
     } else {
         bury(s, r, b);
     }
@@ -103,7 +104,8 @@ struct ws_blockrun *ws_run_spare_locked(struct ws_sched *s, struct ws_run *r)
     if (!l)
         return NULL;
     struct ws_dealt_block *b = ws_list_entry(l, struct ws_dealt_block, link);
-    r->n_spare--;
+    if (!--r->n_spare)
+        ws_list_remove(&r->spared);
     ws_list_append(&s->free_blocks, &b->link);
     return b->state;
 }
@@ -114,6 +116,7 @@ void ws_run_bury_spares_locked(struct ws_sched *s, struct ws_run *r)
     while ((l = ws_list_pop(&r->spares)))
         bury(s, r, ws_list_entry(l, struct ws_dealt_block, link));
     r->n_spare = 0;
+    ws_list_remove(&r->spared);
 }
 
 bool ws_sched_reap(struct ws_sched *s)
@@ -134,12 +137,17 @@ bool ws_sched_reap(struct ws_sched *s)
 
 /* ---- waiting ---- */
 
+bool ws_run_starves_locked(const struct ws_run *r)
+{
+    return r->starved_at == r->tenant->n_feeds;
+}
+
+/* Its kernels may be very many: none is looked at. */
 static void tenant_feed(struct ws_sched *s, struct ws_tenant *t)
 {
     struct ws_list *l;
     ws_tenant_not_hungry_locked(t);
-    ws_list_for_each (it, &t->runs)
-        ws_list_entry(it, struct ws_run, link)->starved = false;
+    t->n_feeds++;
     while ((l = ws_list_pop(&t->starved)))
         ws_list_append(&t->front, l);
     t->deal_blocked = false;
@@ -163,15 +171,15 @@ static void bury_all_spares(struct ws_sched *s, const struct ws_payer *p)
     ws_list_for_each (it, &s->tenants) {
         struct ws_tenant *t = ws_list_entry(it, struct ws_tenant, all);
         if (payer_of(t) == p)
-            ws_list_for_each (at, &t->runs)
-                ws_run_bury_spares_locked(s, ws_list_entry(at, struct ws_run, link));
+            ws_list_for_each_safe (at, &t->spared)
+                ws_run_bury_spares_locked(s, ws_list_entry(at, struct ws_run, spared));
     }
 }
 
 void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
 {
     struct ws_payer *p = payer_of(t);
-    r->starved = true;
+    r->starved_at = t->n_feeds;
     if (!t->hungry)
         atomic_fetch_add(&p->n_waiting, 1);
     t->hungry = true;

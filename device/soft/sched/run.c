@@ -283,6 +283,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     ws_list_init(&r->deal_link);
     ws_list_init(&r->parted);
     ws_list_init(&r->spares);
+    ws_list_init(&r->spared);
     r->stats = &inst->module->kernels[op->launch.kernel];
     r->fit = *fit;
     r->n_all = (uint64_t)op->launch.grid[0] * op->launch.grid[1] * op->launch.grid[2];

@@ -50,8 +50,9 @@ struct ws_run {
     struct ws_bill bill;    /* for this structure and what it refers to */
     uint64_t state_bytes;   /* of a block */
     uint64_t coop_bytes;   /* that a cooperative kernel has taken, less what its ended blocks had */
-    bool starved;          /* waits for memory for a block, or for all */
+    uint64_t starved_at;   /* ws_run_starves_locked() */
     struct ws_list spares; /* blocks that have ended, whose states others may use */
+    struct ws_list spared; /* the tenant's, while there are any */
     uint32_t n_spare;
     uint64_t n_all, n_before; /* blocks of the grid; executed before it was preempted */
     /* Neighbours priced as one, for grids of many blocks, and where its user has little memory for
@@ -107,6 +108,8 @@ void ws_block_put_locked(struct ws_sched *s, struct ws_run *r, struct ws_dealt_b
 /* A state that was kept, or NULL. */
 struct ws_blockrun *ws_run_spare_locked(struct ws_sched *s, struct ws_run *r);
 void ws_run_bury_spares_locked(struct ws_sched *s, struct ws_run *r);
+/* Whether the kernel waits for memory for a block, or for all. */
+bool ws_run_starves_locked(const struct ws_run *r);
 /* The kernel, of @t, waits until memory of its payer comes back. */
 void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r);
 

@@ -291,8 +291,9 @@ struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space
     t->space = space;
     t->device = d;
     t->n_ops = 1;
-    struct ws_list *lists[] = {&t->ring,    &t->runs,    &t->dealing, &t->front,
-                               &t->rotated, &t->starved, &t->xfers,   &t->to_cancel};
+    t->n_feeds = 1;
+    struct ws_list *lists[] = {&t->ring,    &t->runs,   &t->dealing, &t->front,    &t->rotated,
+                               &t->starved, &t->spared, &t->xfers,   &t->to_cancel};
     for (unsigned i = 0; i < WS_ARRAY_SIZE(lists); i++)
         ws_list_init(lists[i]);
     t->next = d->tenants;

@@ -47,7 +47,9 @@ struct ws_tenant {
     struct ws_list rotated; /* blocks that had their slice, or wait for something */
     struct ws_list all;     /* in the scheduler's tenants */
     struct ws_list starved; /* blocks for which there was no memory */
+    struct ws_list spared;  /* kernels that keep states of blocks that have ended */
     bool hungry;            /* waits for memory of its payer: it has starved blocks or kernels */
+    uint64_t n_feeds;       /* how often it tried again; begins with 1 */
     struct ws_list xfers;
     uint32_t cursor;        /* SM after the one that got a block last */
     struct ws_sm_use sms[]; /* [n_sms] */

@@ -341,7 +341,7 @@ bool ws_launch_urge_locked(struct ws_sched *s, const struct ws_op *op, uint64_t 
     if (!r)
         return false;
     r->limit_ns = limit_ns;
-    if (r->starved) /* it may not wait any longer */
+    if (ws_run_starves_locked(r)) /* it may not wait any longer */
         ws_sched_feed_locked(s, r->payer);
     return true;
 }
