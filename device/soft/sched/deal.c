@@ -2,7 +2,8 @@
 /* Dealing: which blocks get an SM next. It follows the hardware: the kernels of a client in order
  * of submission, the blocks of each round-robin over the SMs of its set, as many as fit
  * (timeline/occupancy.c). A kernel whose blocks are all dealt, or of which no block fits, lets the
- * next one fill what is left. A block that ends makes room.
+ * next one fill what is left. No more than 128 kernels are looked at, as hardware does not run more
+ * at a time either. A block that ends makes room.
  *
  * Dealing is lazy: a block gets its SM when a worker takes it, and memory for its state when it
  * first runs. So a grid of a million blocks costs as much memory as the blocks that are running.
@@ -16,7 +17,7 @@
 #include "base/error.h"
 #include "device/soft/sched/run.h"
 
-enum { ROTATED_EVERY = 5, WAITING_BLOCKS = 4 };
+enum { ROTATED_EVERY = 5, WAITING_BLOCKS = 4, KERNELS_AT_A_TIME = 128 };
 
 /* ---- dealing; the scheduler's lock is held ---- */
 
@@ -147,8 +148,11 @@ static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *t
 
 static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
 {
+    uint32_t n_looked = 0;
     ws_list_for_each_safe (it, &t->dealing) {
         struct ws_run *r = ws_list_entry(it, struct ws_run, deal_link);
+        if (n_looked++ == KERNELS_AT_A_TIME)
+            break;
         if (r->coop) {
             if (ws_run_starves_locked(r) || !coop_place(t, r))
                 break; /* nobody overtakes it */

@@ -346,6 +346,33 @@ static void test_cancel_is_quick(void **state)
     free(ops);
 }
 
+/* A kernel that has room waits behind 128 that have none, and not behind 127. */
+static void test_kernels_at_a_time(void **state)
+{
+    enum { N = 131, MOST = 128 };
+    struct fixture *f = *state;
+    struct ws_op *ops = ws_alloc_array(N, sizeof(*ops));
+    struct double_params work = {.kind = DOUBLE_WORK, .n_insns = 5000};
+    for (uint32_t i = 0; i < N; i++) {
+        bool has_room = i == MOST || i == N - 1;
+        ops[i] = *op_launch(f, 0, i ? 100 : RESIDENT / 4,
+                            i ? work : (struct double_params){.kind = DOUBLE_ENDLESS});
+        f->n_ops = 1; /* the parameters of the others are the same */
+        if (!has_room)
+            ops[i].launch.sms = (struct ws_sm_set){.n = 1, .bits = {1}};
+        ws_device_submit(f->device, &ops[i]);
+        if (i == MOST)
+            wait_done(f, 1);
+    }
+    struct timespec t = {0, 50000000};
+    nanosleep(&t, NULL);
+    assert_int_equal(f->n_done, 1);
+    assert_null(ops[MOST].owner);
+    ws_device_cancel(f->device, f->space[0]);
+    wait_done(f, N);
+    free(ops);
+}
+
 static void test_cooperative(void **state)
 {
     struct fixture *f = *state;
@@ -1067,6 +1094,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_fault_stops_its_kernel_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_ends_all_of_one_client, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cancel_is_quick, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kernels_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cooperative_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_launches, setup, teardown),
