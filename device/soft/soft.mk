@@ -5,6 +5,7 @@ device_libdevice_a_SOURCES += device/soft/soft_private.h device/soft/soft.c \
 	device/soft/sched/launch.c device/soft/sched/feed.c device/soft/sched/copy.c \
 	device/soft/mem.h device/soft/mem.c \
 	device/soft/timeline/timing.h device/soft/timeline/timing.c device/soft/timeline/cost.c \
+	device/soft/timeline/standing.h device/soft/timeline/standing.c \
 	device/soft/timeline/vclock.h device/soft/timeline/vclock.c device/soft/timeline/meter.h \
 	device/soft/timeline/meter.c device/soft/timeline/readings.h \
 	device/soft/timeline/readings.c device/follow.h device/soft/timeline/follow.h \

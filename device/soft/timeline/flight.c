@@ -65,6 +65,12 @@ static void stall_over(const void *device)
     price_some((struct ws_soft *)device);
 }
 
+/* NULL: it is no single user's, or the daemon's own. */
+static const struct ws_payer *payer_of(const struct ws_op *op)
+{
+    return op->space ? ws_space_payer(op->space) : NULL;
+}
+
 bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
 {
     struct ws_flight *f = ws_alloc(sizeof(*f));
@@ -74,8 +80,10 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
     f->op = op;
     f->event = (struct ws_vevent){.seq = ws_vclock_seq(d->vclock), .fire = fire, .owner = f};
     const struct ws_soft_progress *p = ws_soft_progress_of(op);
-    f->stall = (struct ws_vstall){
-        .stalled_host_ns = p ? p->stalled_host_ns : 0, .over = stall_over, .owner = d};
+    f->stall = (struct ws_vstall){.user = ws_vclock_enter(d->vclock, payer_of(op)),
+                                  .stalled_host_ns = p ? p->stalled_host_ns : 0,
+                                  .over = stall_over,
+                                  .owner = d};
     ws_list_init(&f->link);
     ws_list_init(&f->order);
     pthread_mutex_lock(&d->flights_lock);
@@ -97,6 +105,7 @@ bool ws_flight_begin(struct ws_soft *d, struct ws_op *op)
 
 static void flight_free(struct ws_flight *f)
 {
+    ws_vclock_exit(f->device->vclock, f->stall.user);
     free(f->x.units);
     free(f->x.costs);
     ws_bill_give(&f->x.bill);
@@ -392,8 +401,8 @@ static void executed(struct ws_flight *f)
         ws_list_append(d->unpriced.next, &f->order);
     f->cancelled |= f->op->error == WS_DEV_E_TIMEOUT; /* others have waited long enough */
     f->idled = ws_flight_has_idled(f->op);
-    ws_vclock_idle(d->vclock, &f->stall, true); /* it may have to wait for one that waits */
-    d->n_inside++;                              /* once f is gone the device may be closed */
+    ws_vclock_executed(d->vclock, &f->stall); /* it may have to wait for one that waits */
+    d->n_inside++;                            /* once f is gone the device may be closed */
     price_some_locked(d);
     if (!--d->n_inside)
         pthread_cond_broadcast(&d->left);

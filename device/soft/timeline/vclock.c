@@ -4,9 +4,9 @@
  *
  * Events lie in a list sorted by time, then by seq; most are added near its end. One thread fires
  * them. The clock stands at an event's time while the event is fired. A stall, which makes the
- * clock stand still, has a limit, and a shorter one while all stalls are idle. The next thread
- * that looks at the clock forgets stalls over their limit, as of the moment when they reached it;
- * so the time does not depend on who looks and when.
+ * clock stand still, has a limit, and a shorter one while all stalls are idle; and so have all of a
+ * user together (standing.h). The next thread that looks at the clock forgets stalls over their
+ * limit, as of the moment when they reached it; so the time does not depend on who looks and when.
  *
  * Invariants: base_ns never falls; while the clock stands, it is the time. No waiting event is
  * earlier than the time, except events that were added late, which fire at once. */
@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/soft/timeline/standing.h"
 
 struct ws_vclock {
     pthread_mutex_t lock; /* all below */
@@ -31,8 +32,11 @@ struct ws_vclock {
     struct ws_list events, stalls;
     struct ws_list idle; /* those of the stalls that are idle, the one that is so for least last */
     uint32_t n_busy;     /* stalls that are not idle */
-    struct ws_list over; /* stalls over their limit, whose owners are not told yet */
-    uint64_t base_ns, base_host_ns;        /* the time at a host time; if it stands: the time */
+    struct ws_standing standing;
+    struct ws_list of_user[WS_STANDING_USERS]; /* stalls of each */
+    uint64_t sleeps_until_ns;                  /* host: the thread */
+    struct ws_list over;            /* stalls over their limit, whose owners are not told yet */
+    uint64_t base_ns, base_host_ns; /* the time at a host time; if it stands: the time */
     uint64_t stalled_since_ns, stalled_ns; /* host */
     uint64_t busy_host_ns;                 /* when a stall was last ended by its owner */
     uint64_t seq;
@@ -51,9 +55,19 @@ static bool stands(const struct ws_vclock *v)
     return v->holds || !ws_list_empty(&v->stalls);
 }
 
+/* Whether it is its user's doing that the clock stands. */
+static void set_charged(struct ws_vclock *v, struct ws_vstall *s, bool charged)
+{
+    v->standing.user[s->user].n_stalls += charged;
+    v->standing.user[s->user].n_stalls -= s->charged;
+    s->charged = charged;
+}
+
 static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host_ns)
 {
     ws_list_remove(&s->link);
+    ws_list_remove(&s->others);
+    set_charged(v, s, false);
     v->n_busy -= !s->idle_since_host_ns;
     ws_list_remove(&s->idle);
     s->on = false;
@@ -65,10 +79,15 @@ static void stall_remove(struct ws_vclock *v, struct ws_vstall *s, uint64_t host
         host_ns; /* of no interest while an event holds the clock: set again after it */
 }
 
-/* Host time when the first stall is over its limit. There are some. */
-static uint64_t first_over(const struct ws_vclock *v)
+/* Host time when the first stall is over its limit. There are some. *ret_user: if it is that of a
+ * user, for all of its stalls; else 0. */
+static uint64_t first_over(const struct ws_vclock *v, uint32_t *ret_user)
 {
-    uint64_t limit = ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns;
+    uint64_t limit = ws_list_entry(v->stalls.next, struct ws_vstall, link)->until_host_ns,
+             of_user = ws_standing_over(&v->standing, ret_user);
+    if (of_user <= limit)
+        return of_user;
+    *ret_user = 0;
     if (v->n_busy)
         return limit;
     uint64_t idle = ws_list_entry(v->idle.prev, struct ws_vstall, idle)->idle_since_host_ns;
@@ -76,16 +95,38 @@ static uint64_t first_over(const struct ws_vclock *v)
     return WS_MIN(limit, idle + WS_VCLOCK_IDLE_NS);
 }
 
+static void forget(struct ws_vclock *v, struct ws_vstall *s, uint64_t host_ns)
+{
+    stall_remove(v, s, host_ns);
+    ws_list_append(&v->over, &s->link);
+    pthread_cond_signal(&v->wake);
+}
+
+/* Until @host_ns nothing has changed. While an event holds the clock that is nobody's doing. */
+static void count(struct ws_vclock *v, uint64_t host_ns)
+{
+    if (v->holds)
+        v->standing.counted_ns = host_ns;
+    else
+        ws_standing_count(&v->standing, host_ns, stands(v));
+}
+
 /* The time. Lock held; stalls over their limit are gone afterwards. */
 static uint64_t now_locked(struct ws_vclock *v)
 {
     uint64_t host = ws_clock_ns(), over;
-    while (!ws_list_empty(&v->stalls) && (over = first_over(v)) <= host) {
-        struct ws_vstall *s = ws_list_entry(v->stalls.next, struct ws_vstall, link);
-        stall_remove(v, s, over);
-        ws_list_append(&v->over, &s->link);
-        pthread_cond_signal(&v->wake);
+    uint32_t user = 0;
+    if (v->holds)
+        count(v, host);
+    while (!ws_list_empty(&v->stalls) && (over = first_over(v, &user)) <= host) {
+        count(v, over);
+        if (user)
+            ws_list_for_each_safe (l, &v->of_user[user])
+                forget(v, ws_list_entry(l, struct ws_vstall, others), over);
+        else
+            forget(v, ws_list_entry(v->stalls.next, struct ws_vstall, link), over);
     }
+    count(v, host);
     if (stands(v) || host <= v->base_host_ns)
         return v->base_ns;
     uint64_t now = v->base_ns + (uint64_t)((double)(host - v->base_host_ns) / v->scale);
@@ -109,6 +150,7 @@ static uint64_t settle(struct ws_vclock *v)
 static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
 {
     uint64_t host = ws_clock_ns();
+    uint32_t user;
     v->base_ns = now;
     v->base_host_ns = host;
     if (ws_list_empty(&v->stalls))
@@ -118,12 +160,16 @@ static void stall_locked(struct ws_vclock *v, struct ws_vstall *s, uint64_t now)
     s->idle_since_host_ns = 0;
     ws_list_init(&s->idle);
     v->n_busy++;
+    set_charged(v, s, true);
+    ws_list_append(&v->of_user[s->user], &s->others);
     s->on = true;
     struct ws_list *at = v->stalls.prev;
     while (at != &v->stalls &&
            ws_list_entry(at, struct ws_vstall, link)->until_host_ns > s->until_host_ns)
         at = at->prev;
     ws_list_append(at->next, &s->link);
+    if (first_over(v, &user) < v->sleeps_until_ns)
+        pthread_cond_signal(&v->wake);
 }
 
 static void unstall_locked(struct ws_vclock *v, struct ws_vstall *s)
@@ -134,10 +180,8 @@ static void unstall_locked(struct ws_vclock *v, struct ws_vstall *s)
         ws_list_remove(&s->link);
 }
 
-void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle)
+static void idle_locked(struct ws_vclock *v, struct ws_vstall *s, bool idle)
 {
-    pthread_mutex_lock(&v->lock);
-    (void)now_locked(v);
     if (s->on) { /* if not, it is in no list */
         v->n_busy += !idle;
         v->n_busy -= !s->idle_since_host_ns;
@@ -148,6 +192,22 @@ void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle)
         ws_list_append(&v->idle, &s->idle);
         pthread_cond_signal(&v->wake); /* it sleeps for longer */
     }
+}
+
+void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    idle_locked(v, s, idle);
+    pthread_mutex_unlock(&v->lock);
+}
+
+void ws_vclock_executed(struct ws_vclock *v, struct ws_vstall *s)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    idle_locked(v, s, true);
+    set_charged(v, s, false);
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -185,6 +245,23 @@ uint64_t ws_vclock_seq(struct ws_vclock *v)
     uint64_t seq = ++v->seq;
     pthread_mutex_unlock(&v->lock);
     return seq;
+}
+
+uint32_t ws_vclock_enter(struct ws_vclock *v, const void *who)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    uint32_t user = ws_standing_enter(&v->standing, who);
+    pthread_mutex_unlock(&v->lock);
+    return user;
+}
+
+void ws_vclock_exit(struct ws_vclock *v, uint32_t user)
+{
+    pthread_mutex_lock(&v->lock);
+    (void)now_locked(v);
+    ws_standing_leave(&v->standing, user);
+    pthread_mutex_unlock(&v->lock);
 }
 
 uint64_t ws_vclock_stall(struct ws_vclock *v, struct ws_vstall *s)
@@ -280,6 +357,7 @@ static void fire(struct ws_vclock *v, struct ws_vevent *e)
     pthread_mutex_unlock(&v->lock);
     e->fire(e);
     pthread_mutex_lock(&v->lock);
+    count(v, ws_clock_ns());
     v->holds = false;
     v->firing = NULL;
     v->base_host_ns = ws_clock_ns();
@@ -302,8 +380,9 @@ static void tell_over(struct ws_vclock *v)
 static uint64_t sleep_until(const struct ws_vclock *v)
 {
     const struct ws_vevent *e = first_event(v);
+    uint32_t user;
     if (!ws_list_empty(&v->stalls))
-        return first_over(v);
+        return first_over(v, &user);
     if (!e)
         return UINT64_MAX;
     double ns = (double)(e->at_ns - v->base_ns) * v->scale;
@@ -325,7 +404,7 @@ static void *clock_thread(void *arg)
             fire(v, e);
             continue;
         }
-        uint64_t until = sleep_until(v);
+        uint64_t until = v->sleeps_until_ns = sleep_until(v);
         struct timespec ts = {.tv_sec = (time_t)(until / 1000000000),
                               .tv_nsec = (long)(until % 1000000000)};
         if (until == UINT64_MAX)
@@ -361,6 +440,8 @@ static int clock_start(struct ws_vclock **ret, double scale, uint64_t stall_ns)
     ws_list_init(&v->stalls);
     ws_list_init(&v->idle);
     ws_list_init(&v->over);
+    for (uint32_t i = 0; i < WS_STANDING_USERS; i++)
+        ws_list_init(&v->of_user[i]);
     v->scale = scale;
     v->stall_ns = stall_ns ? stall_ns : WS_VCLOCK_STALL_NS;
     v->base_host_ns = ws_clock_ns();

@@ -27,6 +27,9 @@ struct ws_vevent {
 struct ws_vstall {
     struct ws_list link;      /* the clock's, sorted by until_host_ns */
     struct ws_list idle;      /* the clock's while it is on and idle, sorted by since when */
+    struct ws_list others;    /* its user's, while it is on */
+    uint32_t user;            /* in: of ws_vclock_enter(); 0: nobody's */
+    bool charged;             /* to the user */
     uint64_t stalled_host_ns; /* in and out: for how long it was on before */
     uint64_t since_host_ns, until_host_ns;
     uint64_t idle_since_host_ns; /* 0: it isn't idle */
@@ -53,11 +56,18 @@ void ws_vclock_leave(struct ws_vclock *v);
 uint64_t ws_vclock_now_ns(struct ws_vclock *v);
 uint64_t ws_vclock_stalled_host_ns(struct ws_vclock *v);
 uint64_t ws_vclock_seq(struct ws_vclock *v); /* counts up */
+/* Something of @who is in flight, for which it may stop the time; NULL: of no single user. A user's
+ * stalls are no longer minded once it has stopped the time of others for too long (standing.h).
+ * Return: the user. */
+uint32_t ws_vclock_enter(struct ws_vclock *v, const void *who);
+void ws_vclock_exit(struct ws_vclock *v, uint32_t user);
 /* Stops the time. Return: now. */
 uint64_t ws_vclock_stall(struct ws_vclock *v, struct ws_vstall *s);
 void ws_vclock_unstall(struct ws_vclock *v, struct ws_vstall *s);
 /* Whether who stalls is idle: does nothing but look whether something has happened. */
 void ws_vclock_idle(struct ws_vclock *v, struct ws_vstall *s, bool idle);
+/* Who stalls has been executed, and waits for others: it is idle, and not its user's doing. */
+void ws_vclock_executed(struct ws_vclock *v, struct ws_vstall *s);
 bool ws_vclock_stalls(struct ws_vclock *v, const struct ws_vstall *s); /* whether it still does */
 /* Adds @e, and ends @s, if not NULL, in the same moment. Once it returns, @e and @s may be gone.
  * Return: now. */

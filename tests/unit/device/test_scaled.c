@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "device/payer.h"
+#include "device/soft/timeline/standing.h"
 #include "device/soft/timeline/vclock.h"
 #include "tests/unit/device/softdev_rig.h"
 
@@ -184,6 +186,66 @@ static void test_endless_stops_no_time(void **state)
     assert_true(f->op[0].energy_uj > 0);
     ws_device_telemetry(f->device[0], &t);
     check_books(f, 0, &known);
+}
+
+/* A user who begins the next endless kernel before the clock has forgotten the last one does not
+ * stop the time of others for ever. */
+static void test_one_user_stops_no_time(void **state)
+{
+    enum { MOST = 20, EACH_US = 500000 };
+    struct rig *f = *state;
+    struct ws_payer *payer[2] = {ws_payer_new(), ws_payer_new()};
+    for (int i = 0; i < 2; i++)
+        ws_space_set_payer(f->space[i], payer[i]);
+    struct ws_op *op = NULL;
+    for (int i = 0; i < MOST && (!op || op->owner); i++) {
+        rig_launch(f, 0, 0, 4, (struct double_params){.kind = DOUBLE_ENDLESS});
+        if (!op)
+            op = rig_launch(f, 1, 1, 16, rig_work(f));
+        usleep(EACH_US);
+    }
+    bool done = f->n_done > 0;
+    ws_device_cancel(f->device[0], f->space[0]);
+    rig_wait(f, f->n_ops);
+    for (int i = 0; i < 2; i++)
+        ws_payer_unref(payer[i]);
+    assert_true(done);
+    assert_int_equal(op->error, 0);
+}
+
+static void test_standing(void **state)
+{
+    struct ws_standing s = {0};
+    int a = 0, b = 0, many[WS_STANDING_USERS] = {0};
+    uint32_t user = 0, i = ws_standing_enter(&s, &a), k;
+    const uint64_t most = WS_STANDING_MOST_NS;
+    (void)state;
+    ws_standing_count(&s, 1000, true);
+    s.user[i].n_stalls++;
+    ws_standing_count(&s, 1000 + most, true); /* alone */
+    assert_int_equal(ws_standing_over(&s, &user), UINT64_MAX);
+    assert_int_equal(s.user[i].used_ns, 0);
+    k = ws_standing_enter(&s, &b);
+    assert_int_not_equal(i, k);
+    assert_int_equal(ws_standing_enter(&s, &a), i);
+    assert_int_equal(ws_standing_over(&s, &user), 1000 + 2 * most);
+    assert_int_equal(user, i);
+    ws_standing_count(&s, 1000 + 3 * most, true);
+    assert_int_equal(s.user[i].used_ns, most);
+    assert_int_equal(ws_standing_over(&s, &user), s.counted_ns);
+    ws_standing_count(&s, s.counted_ns + 10, false);
+    assert_int_equal(s.user[i].used_ns, most - 10 * WS_STANDING_GIVEN_BACK);
+    ws_standing_count(&s, s.counted_ns + most, false);
+    assert_int_equal(s.user[i].used_ns + s.user[k].used_ns, 0);
+    s.user[i].n_stalls--;
+    ws_standing_leave(&s, i);
+    ws_standing_leave(&s, i);
+    for (uint32_t n = 0; n < WS_STANDING_USERS; n++) /* nobody, b, and all but two */
+        many[n] = (int)ws_standing_enter(&s, &many[n]);
+    assert_int_equal(many[0], i);
+    assert_int_equal(many[WS_STANDING_USERS - 3], WS_STANDING_USERS - 1);
+    assert_int_equal(many[WS_STANDING_USERS - 2] + many[WS_STANDING_USERS - 1], 0);
+    assert_int_equal(ws_standing_enter(&s, NULL), 0);
 }
 
 /* Who only waits for a value stops the time for 50 ms, unless somebody else is at work. */
@@ -624,6 +686,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ties_in_order_of_submission, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_slow_host_does_not_show, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_endless_stops_no_time, setup, rig_close),
+        cmocka_unit_test_setup_teardown(test_one_user_stops_no_time, setup, rig_close),
+        cmocka_unit_test(test_standing),
         cmocka_unit_test_setup_teardown(test_polling_stops_little_time, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_polling_counts_unless_it_waited, setup, rig_close),
         cmocka_unit_test_setup_teardown(test_overrun_is_counted, setup, rig_close),
