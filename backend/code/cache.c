@@ -41,10 +41,17 @@ void ws_cache_deinit(struct ws_cache *c)
     pthread_mutex_destroy(&c->code_lock);
 }
 
-static void evict(struct ws_cache *c)
+/* A large image may take the room of thousands of small ones. */
+bool ws_cache_evict_some(struct ws_cache *c)
 {
-    while (c->bytes > c->limit_bytes && !ws_list_empty(&c->lru))
+    enum { AT_ONCE = 32 };
+    unsigned n = 0;
+    while (c->bytes > c->limit_bytes && !ws_list_empty(&c->lru)) {
+        if (n++ == AT_ONCE)
+            return true;
         image_free(ws_list_entry(c->lru.next, struct ws_image, lru));
+    }
+    return false;
 }
 
 struct ws_image *ws_image_ref(struct ws_image *i)
@@ -58,7 +65,7 @@ struct ws_image *ws_image_unref(struct ws_image *i)
 {
     if (i && !--i->n_refs) {
         ws_list_append(&i->cache->lru, &i->lru);
-        evict(i->cache);
+        (void)ws_cache_evict_some(i->cache);
     }
     return NULL;
 }
@@ -154,7 +161,7 @@ int ws_cache_add(struct ws_cache *c, const uint8_t *sha256, uint8_t *data, uint6
     HASH_ADD_KEYPTR(hh, c->images, i->sha256, WS_SHA256_BYTES, i);
     c->bytes += bytes;
     c->n_images++;
-    evict(c);
+    (void)ws_cache_evict_some(c);
     *ret = i;
     return 0;
 }
@@ -184,7 +191,7 @@ int ws_image_code_adopt(struct ws_image *i, const struct ws_device *device,
     i->by_sm[i->n_by_sm].sm = sm_of(device);
     i->by_sm[i->n_by_sm++].code = code;
     i->cache->bytes += code->bytes;
-    evict(i->cache);
+    (void)ws_cache_evict_some(i->cache);
     return 0;
 }
 

@@ -93,6 +93,9 @@ struct ws_cache {
 void ws_cache_init(struct ws_cache *c, uint64_t limit_bytes, uint64_t max_text_bytes);
 /* No references may be left. */
 void ws_cache_deinit(struct ws_cache *c);
+/* Frees some of the images that nobody uses, if together they are over the limit. Called where the
+ * cache grows, and in each turn of the loop. Return: whether more are to be freed. */
+bool ws_cache_evict_some(struct ws_cache *c);
 /* Return: a new reference, or NULL. */
 struct ws_image *ws_cache_find(struct ws_cache *c, const uint8_t *sha256);
 /* @sha256 must be that of the data; @data: taken (malloc) if 0 is returned. *ret: a new

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-enum { QUICK_BYTES = 4 << 20, STEP_BYTES = 1 << 20 };
+enum { QUICK_BYTES = 256 << 10, STEP_BYTES = 1 << 20 };
 /* Beyond that, what waits stays charged. */
 #define MUCH_BYTES (UINT64_C(1) << 30)
 

@@ -287,6 +287,7 @@ int ws_server_turn(struct ws_server *s)
     if (WS_UNLIKELY(!ws_list_empty(&s->out.dirty)))
         ws_server_flush(s);
     more |= ws_clients_reap(s, s->messages.slice_ns);
+    more |= ws_cache_evict_some(&s->cache);
     ws_messages_turn_ends(s);
     ws_server_run_turn_ends(s);
     int log_ms = ws_timeout_sooner(ws_energy_log_turn(s->energy_log, s), ws_meters_turn(s));

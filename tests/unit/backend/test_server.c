@@ -470,6 +470,28 @@ static void test_cache_is_bounded(void **state)
     assert_int_equal(w->server->cache.n_images, 2);
 }
 
+/* An image, or a change of the limit, may take the room of very many: no turn frees them all. */
+static void test_cache_shrinks_in_turns(void **state)
+{
+    enum { IMAGES = 100, AT_ONCE = 32 };
+    struct wss *w = *state;
+    char text[400];
+    uint64_t id = 1;
+    wss_hello(w, 0, NULL);
+    for (int i = 0; i < IMAGES; i++) {
+        snprintf(text, sizeof(text), "%s// %0*d\n", ptx, 60, i);
+        assert_int_equal(wss_error(w, 0, wss_load(w, 0, 1, 0, text, strlen(text))), WS__ERROR__OK);
+        wss_do(w, 0, WS__COMMAND__C_MODULE_UNLOAD, &id);
+    }
+    assert_int_equal(w->server->cache.n_images, IMAGES);
+    w->server->cache.limit_bytes = 0;
+    for (uint32_t left = IMAGES; left; left -= WS_MIN(left, (uint32_t)AT_ONCE)) {
+        assert_int_equal(w->server->cache.n_images, left);
+        assert_int_equal(ws_server_turn(w->server) == 0, left > AT_ONCE);
+    }
+    assert_int_equal(w->server->cache.n_images, 0);
+}
+
 static void test_images_wrong(void **state)
 {
     struct wss *w = *state;
@@ -883,6 +905,7 @@ int main(int argc, char **argv)
         T(test_copies_of_boxes),
         T(test_modules_are_shared_and_counted),
         T(test_cache_is_bounded),
+        T(test_cache_shrinks_in_turns),
         T(test_images_wrong),
         T(test_staging_chunks),
         T(test_segment_requests_checked),
