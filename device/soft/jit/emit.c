@@ -580,6 +580,17 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
 }
 
 /* ---- segments ---- */
+/* Behind the last micro-op of a segment only what is live is read, and by that micro-op what it is
+ * about, unless it is a branch, which knows its guard. */
+static void end_rows(struct ws_jit_emit *e)
+{
+    const struct ws_jit_op *op = &e->p->ops[e->k];
+    ws_jit_live_behind(e->p, e->k, e->set);
+    for (uint32_t n = 0; n < op->n_touches && op->h != WS_H_bra; n++)
+        ws_jit_add(e->set, op->touch[n].row);
+    ws_jit_forget_rows(e, e->set);
+}
+
 static void emit_one(struct ws_jit_emit *e)
 {
     switch (e->p->ops[e->k].h) {
@@ -631,6 +642,8 @@ static void emit_from(struct ws_jit_emit *e, uint32_t s)
         for (uint32_t n = 0; n < p->ops[e->k].n_touches; n++)
             if (p->ops[e->k].touch[n].write)
                 ws_jit_add(e->dirty, p->ops[e->k].touch[n].row);
+        if (e->k + 1 == end && e->v != WS_JIT_WHOLE)
+            end_rows(e);
         emit_one(e);
     }
 }
@@ -864,14 +877,15 @@ static int make_tables(struct ws_jit_emit *e)
     e->scalars = calloc(p->n_rows + (size_t)1, sizeof(*e->scalars));
     e->vectors = calloc(p->n_rows + (size_t)1, sizeof(*e->vectors));
     e->held = calloc(p->n_rows + (size_t)1, sizeof(*e->held));
+    e->kept = calloc(p->n_rows + (size_t)1, sizeof(*e->kept));
     e->at = calloc(p->img->n_uops + (size_t)1, sizeof(*e->at));
     e->go = calloc(p->img->n_segs + (size_t)1, sizeof(*e->go));
     e->whole = calloc(p->img->n_segs + (size_t)1, sizeof(*e->whole));
     e->narrow = calloc(p->img->n_segs + (size_t)1, sizeof(*e->narrow));
     e->dirty = calloc(p->n_words + (size_t)1, sizeof(*e->dirty));
     e->set = calloc(p->n_words + (size_t)1, sizeof(*e->set));
-    return e->scalars && e->vectors && e->held && e->at && e->go && e->whole && e->narrow &&
-                   e->dirty && e->set
+    return e->scalars && e->vectors && e->held && e->kept && e->at && e->go && e->whole &&
+                   e->narrow && e->dirty && e->set
                ? 0
                : ws_raise(-ENOMEM);
 }
@@ -899,6 +913,7 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
     free(e->scalars);
     free(e->vectors);
     free(e->held);
+    free(e->kept);
     free(e->at);
     free(e->go);
     free(e->whole);

@@ -42,6 +42,8 @@ struct ws_jit_emit {
      * that nothing writes are kept so; the others stay in the register file. */
     llvm_value *scalars, *vectors;
     llvm_value *held; /* by row: its value in the masked version, if it is known in this block */
+    llvm_value
+        *kept; /* by row: the store of that value, if nothing in this block needs it so far */
     llvm_block held_in;
     /* Without mask registers: all ones in the active lanes, else zeros; of the masked and of the
      * narrow version. */
@@ -81,7 +83,7 @@ llvm_value ws_jit_address_of_uop(struct ws_jit_emit *e, const struct ws_uop *u);
 llvm_value ws_jit_address_of_seg(struct ws_jit_emit *e, const struct ws_seg *seg);
 llvm_value ws_jit_plus(struct ws_jit_emit *e, llvm_value base, size_t offset);
 llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, unsigned align);
-void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align);
+llvm_value ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align);
 llvm_value ws_jit_field(struct ws_jit_emit *e, llvm_type t, size_t offset); /* of the context */
 void ws_jit_set_field(struct ws_jit_emit *e, llvm_value v, size_t offset);
 /* Of a variable (alloca). */
@@ -108,6 +110,8 @@ bool ws_jit_is_scalar(const struct ws_jit_emit *e, uint32_t row);
 llvm_value ws_jit_spread_word(struct ws_jit_emit *e, llvm_value w);
 /* In the masked version: the value of a row that is written somewhere. */
 llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row);
+/* Of rows that stay in the register file, those that are not in @live are not read any more. */
+void ws_jit_forget_rows(struct ws_jit_emit *e, const uint64_t *live);
 /* Makes the row's value that of the register file, and the other way round. */
 void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row);
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row);

@@ -99,6 +99,7 @@ enum {
     X(llvm_block, GetNextBasicBlock, (llvm_block b))                                               \
     X(llvm_value, GetFirstInstruction, (llvm_block b))                                             \
     X(llvm_value, GetNextInstruction, (llvm_value v))                                              \
+    X(void, InstructionEraseFromParent, (llvm_value v))                                            \
     X(llvm_value, GetBasicBlockTerminator, (llvm_block b))                                         \
     X(llvm_value, ConstInt, (llvm_type t, unsigned long long v, llvm_bool is_signed))              \
     X(llvm_value, ConstVector, (llvm_value * v, unsigned n))                                       \

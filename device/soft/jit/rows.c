@@ -4,7 +4,8 @@
  * In the whole version rows are kept in variables that LLVM turns into registers. In the others
  * they stay in the register file: no processor has registers for all lanes of many rows,
  * lanes part and meet often, and LLVM would take long to find places for them. There a value that
- * was read or written is known until the block of LLVM ends. */
+ * was read or written is known until the block of LLVM ends, and what nobody reads behind that is
+ * not stored. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -69,10 +70,12 @@ llvm_value ws_jit_load(struct ws_jit_emit *e, llvm_type t, llvm_value address, u
     return v;
 }
 
-void ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align)
+llvm_value ws_jit_store(struct ws_jit_emit *e, llvm_value v, llvm_value address, unsigned align)
 {
     llvm_type p = L.PointerType(L.TypeOf(v), 0);
-    L.SetAlignment(L.BuildStore(e->b, v, L.BuildIntToPtr(e->b, address, p, "")), align);
+    llvm_value store = L.BuildStore(e->b, v, L.BuildIntToPtr(e->b, address, p, ""));
+    L.SetAlignment(store, align);
+    return store;
 }
 
 llvm_value ws_jit_plus(struct ws_jit_emit *e, llvm_value base, size_t offset)
@@ -137,6 +140,7 @@ llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args,
     llvm_type t = L.FunctionType(e->i64, types, n, 0);
     const char *name = ws_jit_name_of(e->isa, f);
     assert(name);
+    memset(e->kept, 0, e->p->n_rows * sizeof(*e->kept)); /* what is called may read all rows */
     llvm_value to = L.GetNamedFunction(e->mod, name);
     return L.BuildCall2(e->b, t, to ? to : L.AddFunction(e->mod, name, t), args, n, "");
 }
@@ -222,10 +226,27 @@ static bool stays(const struct ws_jit_emit *e, uint32_t row)
 static void hold(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 {
     llvm_block here = L.GetInsertBlock(e->b);
-    if (e->held_in != here)
+    if (e->held_in != here) {
         memset(e->held, 0, e->p->n_rows * sizeof(*e->held));
+        memset(e->kept, 0, e->p->n_rows * sizeof(*e->kept));
+    }
     e->held_in = here;
     e->held[row] = v;
+}
+
+/* Nobody will read what was stored to the row, unless that was needed already. */
+static void unstore(struct ws_jit_emit *e, uint32_t row)
+{
+    if (e->held_in == L.GetInsertBlock(e->b) && e->kept[row])
+        L.InstructionEraseFromParent(e->kept[row]);
+    e->kept[row] = NULL;
+}
+
+void ws_jit_forget_rows(struct ws_jit_emit *e, const uint64_t *live)
+{
+    for (uint32_t r = 0; r < e->p->n_rows; r++)
+        if (!ws_jit_has(live, r))
+            unstore(e, r);
 }
 
 /* The value of a row that stays in the register file. */
@@ -240,8 +261,10 @@ llvm_value ws_jit_read_row(struct ws_jit_emit *e, uint32_t row)
 
 static void write_row(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 {
-    ws_jit_store(e, v, row_address(e, row), alignment(e, row));
+    unstore(e, row);
+    llvm_value store = ws_jit_store(e, v, row_address(e, row), alignment(e, row));
     hold(e, row, v);
+    e->kept[row] = store;
 }
 
 llvm_value ws_jit_word(struct ws_jit_emit *e, uint32_t row)
