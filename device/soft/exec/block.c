@@ -166,7 +166,7 @@ static struct sizes sizes_of(const struct ws_exec_image *img, uint32_t n_threads
     s.shared_bytes =
         s.user_shared_bytes + (img->uses_reserved_shared ? WS_RESERVED_SHARED_BYTES : 0);
     s.warps = s.n_warps * sizeof(struct ws_warp);
-    s.fills = ((uint64_t)img->n_fills + 1) * 2 * sizeof(uint32_t);
+    s.fills = ((uint64_t)img->n_fills + 1) * 3 * sizeof(uint32_t);
     s.regs = (uint64_t)s.n_warps * img->regs_bytes + 64;
     s.local = s.thread_local_bytes * 32 * s.n_warps + 64;
     s.shared = s.shared_bytes + 128;
@@ -227,7 +227,8 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
     for (uint32_t n = 0; n < img->n_fills; n++)
         if (ws_exec_is_blocks_own(&img->fills[n]))
             b->block_fills[b->n_block_fills++] = n;
-    b->filled = b->block_fills + img->n_fills + 1; /* rows are zero, too */
+    b->filled = b->block_fills + img->n_fills + 1;
+    b->in_rows = b->filled + img->n_fills + 1; /* rows are zero, too */
     c->shared = b->shared_alloc + (-(uintptr_t)b->shared_alloc & 127);
     uint8_t *regs = b->regs + (-(uintptr_t)b->regs & 63);
     for (uint32_t k = 0; k < b->n_warps; k++) {
@@ -286,17 +287,22 @@ static void place(struct ws_blockrun *b, uint64_t linear)
     b->ctaid[2] = (uint32_t)(linear / n[0] / n[1]);
 }
 
-/* Rows that differ from block to block; most are as the block before had them. */
-static void fill_rows(struct ws_blockrun *b)
+/* What rows hold that differ from block to block. */
+static void fill(struct ws_blockrun *b)
+{
+    for (uint32_t n = 0; n < b->n_block_fills; n++)
+        b->filled[n] = (uint32_t)sreg_value(b, &b->img->fills[b->block_fills[n]], 0, 0);
+}
+
+void ws_exec_fill_rows(struct ws_blockrun *b)
 {
     for (uint32_t n = 0; n < b->n_block_fills; n++) {
         const struct ws_fill *f = &b->img->fills[b->block_fills[n]];
-        uint32_t v = (uint32_t)sreg_value(b, f, 0, 0);
-        if (v == b->filled[n])
+        if (b->filled[n] == b->in_rows[n])
             continue;
-        b->filled[n] = v;
+        b->in_rows[n] = b->filled[n];
         for (uint32_t k = 0; k < b->n_warps; k++)
-            fill_lanes(b->warps[k].regs + f->off, f->width, v);
+            fill_lanes(b->warps[k].regs + f->off, f->width, b->filled[n]);
     }
 }
 
@@ -325,15 +331,16 @@ static void reset(struct ws_blockrun *b)
 static void begin_warps(struct ws_blockrun *b)
 {
     const struct ws_exec_image *img = b->img;
-    for (uint32_t k = 0; k < b->n_warps; k++) {
-        struct ws_warp *w = &b->warps[k];
+    const struct ws_split first = {.u = img->entry->first, .enter = img->entry};
+    bool has_frames = img->depth_max > WS_DEPTH_ALONE || img->recursive;
+    for (struct ws_warp *w = b->warps, *end = w + b->n_warps; w < end; w++) {
         w->live = w->exists;
         w->shaped = w->waits = false;
         w->spin = w->stamp = 0;
         w->n_splits = 1;
-        w->splits[0] =
-            (struct ws_split){.u = img->entry->first, .enter = img->entry, .mask = w->exists};
-        if (img->depth_max > WS_DEPTH_ALONE || img->recursive)
+        w->splits[0] = first;
+        w->splits[0].mask = w->exists;
+        if (has_frames)
             memset(w->regs + img->fp_off, 0, 128);
         for (uint32_t n = 0; img->sp_off && n < 32; n++)
             ((uint32_t *)(void *)(w->regs + img->sp_off))[n] = (uint32_t)b->local_bytes;
@@ -367,7 +374,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
         memset(b->ctx.shared + b->ctx.shared_bytes - WS_RESERVED_SHARED_BYTES, 0,
                WS_RESERVED_SHARED_BYTES);
     begin_warps(b);
-    fill_rows(b);
+    fill(b);
 }
 
 bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
@@ -390,7 +397,7 @@ bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
     place(b, b->ask->linear);
     reset(b);
     begin_warps(b);
-    fill_rows(b);
+    fill(b);
     ws_exec_begin_step(b, (int64_t)b->ask_insns);
     return ws_exec_next(b);
 }
@@ -414,6 +421,8 @@ static enum ws_step step(struct ws_blockrun *b, uint64_t max_warp_insns, struct 
     forget_maps(b);
     ws_exec_tex_forget(c);
     ws_exec_begin_step(b, (int64_t)WS_MIN(max_warp_insns, (uint64_t)INT64_MAX / 2));
+    if (!b->compiled)
+        ws_exec_fill_rows(b);
     while (ws_exec_next(b))
         if (b->compiled)
             ws_jit_run(b->jit, c);

@@ -169,8 +169,9 @@ struct ws_blockrun {
     uint64_t wave_from, wave_n; /* those blocks, or those around it that are not recorded so */
     struct ws_barrier bars[WS_N_BARRIERS];
     uint32_t bars_used; /* mask of those that something has arrived at */
-    /* Of the image's fills, those that differ from block to block, and what their rows hold. */
-    uint32_t *block_fills, *filled, n_block_fills;
+    /* Of the image's fills, those that differ from block to block, what they are in this one, and
+     * what their rows hold: compiled code does without these. */
+    uint32_t *block_fills, *filled, *in_rows, n_block_fills;
     uint32_t n_live; /* threads not exited */
     uint32_t n_done_warps;
     uint64_t linear, number;   /* number: in its part */
@@ -202,6 +203,10 @@ static inline bool ws_exec_is_blocks_own(const struct ws_fill *f)
     return f->kind == WS_FILL_SREG &&
            (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
 }
+
+/* ---- block.c ---- */
+/* Before the interpreter runs: makes such rows hold what they are to. */
+void ws_exec_fill_rows(struct ws_blockrun *b);
 
 /* ---- asks.c ---- */
 enum { WS_DEPTH_ALONE = 2 /* depth_max of a kernel that calls nothing */ };

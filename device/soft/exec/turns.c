@@ -444,14 +444,15 @@ static inline void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
     r->has_turn = true;
 }
 
-/* The turn of a warp is over in which something ran. What mostly follows, in one go: it waits for
- * nothing but a barrier, and the next warp can run. Return: false: it is otherwise, and nothing was
- * done. */
-static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
+/* The turn of a warp is over in which something ran. What mostly follows: it waits for nothing but a
+ * barrier, and the next warp can run, which has its turn then. Return: false: it is otherwise, and
+ * nothing was done. */
+static inline __attribute__((always_inline)) bool hand_turn(struct ws_blockrun *b,
+                                                            struct ws_warp *next, int64_t budget)
 {
     struct ws_core_ctx *c = &b->ctx;
     struct ws_round *r = &b->round;
-    struct ws_warp *w = c->w, *next = w->index + 1 < b->n_warps ? w + 1 : b->warps;
+    struct ws_warp *w = c->w;
     int64_t n = b->quantum_start - budget;
     bool new_round = r->n_had >= b->n_warps;
     if (!next->n_splits || next->splits[0].state != WS_SPLIT_RUN || n >= r->left || c->penalty ||
@@ -465,6 +466,16 @@ static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
     r->all_wait = new_round;
     begin_turn(b, next);
     c->limit = NO_LIMIT;
+    return true;
+}
+
+/* The same in one go, with the first of the next warp's splits. */
+static inline bool pass_turn(struct ws_blockrun *b, int64_t budget)
+{
+    const struct ws_warp *w = b->ctx.w;
+    struct ws_warp *next = w->index + 1 < b->n_warps ? b->ctx.w + 1 : b->warps;
+    if (!hand_turn(b, next, budget))
+        return false;
     if (next->n_splits > 1)
         return begin_one_of(b); /* the first one can run */
     next->n_splits = 0;
@@ -493,8 +504,16 @@ int64_t ws_exec_end_warp(struct ws_core_ctx *c, int64_t budget)
         return 0;
     if (w->index + 1 == b->n_warps)
         return ws_exec_begin_alike(b, budget) ? -c->budget : 0;
-    if (!is_fresh(b, w + 1) || !pass_turn(b, budget))
+    struct ws_warp *next = w + 1;
+    if (!is_fresh(b, next) || !hand_turn(b, next, budget))
         return 0;
+    struct ws_split first = {.u = b->img->entry->first,
+                             .enter = b->img->entry,
+                             .mask = ~0u,
+                             .spent = next->splits[0].spent,
+                             .favour = next->splits[0].favour};
+    next->n_splits = 0;
+    take_up(b, &first);
     end_warp(b, w);
     c->n_entered++;
     return c->budget;

@@ -17,7 +17,6 @@
 #define CTX(member) offsetof(struct ws_core_ctx, member)
 #define RUN(member) offsetof(struct ws_blockrun, member)
 #define ASK(member) offsetof(struct ws_block_ask, member)
-enum { LANES = 32 };
 
 struct next {
     struct ws_jit_emit *e;
@@ -57,7 +56,7 @@ static llvm_value rests(struct next *x)
     return any;
 }
 
-/* The rows that say where the block is. */
+/* What says where the block is. */
 static void set_places(struct next *x, llvm_value at)
 {
     struct ws_jit_emit *e = x->e;
@@ -72,17 +71,9 @@ static void set_places(struct next *x, llvm_value at)
         if (moves)
             ws_jit_store(e, at, ws_jit_plus(e, filled, n * sizeof(uint32_t)), 4);
         n++;
-        if (!moves)
-            continue;
-        llvm_type t = ws_jit_int_type(e, f->width);
-        llvm_value v = f->width == 4  ? at
-                       : f->width < 4 ? L.BuildTrunc(e->b, at, t, "")
-                                      : L.BuildZExt(e->b, at, t, "");
-        ws_jit_store(e, ws_jit_splat(e, v, LANES),
-                     ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), f->off), 32);
         uint32_t row = p->row_at[f->off / 64];
-        if (row)
-            ws_jit_put(e, v, e->scalars[row - 1]);
+        if (moves && row)
+            ws_jit_put(e, ws_jit_filled(e, f, at), e->scalars[row - 1]);
     }
 }
 
@@ -139,10 +130,10 @@ static void begin_warp(struct ws_jit_emit *e, llvm_value answer, llvm_block entr
     ws_jit_clear_counts(e);
     ws_jit_put(e, ws_jit_int(e, e->i32, 0), e->patterns);
     ws_jit_put(e, L.BuildSub(e->b, none, answer, ""), e->budget);
-    ws_jit_fetch_fills(e, false);
+    ws_jit_fetch_fills(e, WS_JIT_BLOCKS);
     L.BuildBr(e->b, same);
     ws_jit_begin(e, same);
-    ws_jit_fetch_fills(e, true);
+    ws_jit_fetch_fills(e, WS_JIT_WARPS);
     L.BuildBr(e->b, entry);
 }
 

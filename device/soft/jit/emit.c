@@ -522,6 +522,7 @@ static void emit_stop(struct ws_jit_emit *e, enum ws_stop why, const struct ws_u
     for (uint32_t n = 0; n < e->p->ops[e->k].n_touches; n++)
         ws_jit_add(e->set, e->p->ops[e->k].touch[n].row);
     give_back(e, e->set, e->dirty);
+    give_touched(e, false);
     if (why == WS_STOP_BAR)
         pass_barrier(e, u);
     leave(e, why, u, NULL);
@@ -857,7 +858,8 @@ static void emit_prologue(struct ws_jit_emit *e)
     ws_jit_put(e, L.GetParam(e->fn, 1), e->entry);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_clear_counts(e);
-    ws_jit_fetch_fills(e, false);
+    ws_jit_fetch_fills(e, WS_JIT_GRIDS);
+    ws_jit_fetch_fills(e, WS_JIT_BLOCKS);
 }
 
 /* Where a split of a warp is taken up. */
@@ -867,7 +869,7 @@ static void emit_dispatch(struct ws_jit_emit *e)
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(regs)), e->regs);
     ws_jit_put(e, ws_jit_field(e, e->i64, CTX(limit)), e->limit);
     sync_in(e);
-    ws_jit_fetch_fills(e, true);
+    ws_jit_fetch_fills(e, WS_JIT_WARPS);
     emit_entries(e);
 }
 

@@ -115,9 +115,12 @@ void ws_jit_forget_rows(struct ws_jit_emit *e, const uint64_t *live);
 /* Makes the row's value that of the register file, and the other way round. */
 void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row);
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row);
-/* Takes from it what is filled, but for constants: what the warps of a block have their own, or the
- * rest. */
-void ws_jit_fetch_fills(struct ws_jit_emit *e, bool warps_own);
+/* Takes what is filled, but for constants: what all blocks of a grid, or all warps of a block have
+ * the same, or what warps have their own. */
+enum ws_jit_whose { WS_JIT_GRIDS, WS_JIT_BLOCKS, WS_JIT_WARPS };
+void ws_jit_fetch_fills(struct ws_jit_emit *e, enum ws_jit_whose whose);
+/* Of a row that is filled for each block: @v (i32), in its width. */
+llvm_value ws_jit_filled(struct ws_jit_emit *e, const struct ws_fill *f, llvm_value v);
 const struct ws_uop *ws_jit_uop(const struct ws_jit_emit *e); /* that is being emitted */
 /* Words: the lanes that run; those in which the micro-op takes effect. */
 llvm_value ws_jit_active(struct ws_jit_emit *e);

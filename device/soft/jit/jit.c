@@ -207,8 +207,10 @@ void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)
 {
     for (uint32_t entry = find_entry(j, c); entry; entry &= ~COME_BACK)
         entry = j->run(c, entry);
-    if (!c->b->round.over)
-        c->b->g->code->isa->run(c, c->u, c->enter);
+    if (c->b->round.over)
+        return;
+    ws_exec_fill_rows(c->b);
+    c->b->g->code->isa->run(c, c->u, c->enter);
 }
 
 /* ---- what there is of a module ---- */

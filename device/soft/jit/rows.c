@@ -324,7 +324,11 @@ void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row)
 
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
 {
-    if (ws_jit_row_at(e, row)->fill || stays(e, row))
+    const struct ws_fill *f = ws_jit_row_at(e, row)->fill;
+    if (f && ws_exec_is_blocks_own(f)) /* nobody has written it there */
+        ws_jit_store(e, ws_jit_splat(e, ws_jit_scalar(e, row), LANES),
+                     ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), f->off), 32);
+    if (f || stays(e, row))
         return;
     if (ws_jit_row_at(e, row)->width == 0)
         ws_jit_store(e, ws_jit_word(e, row), row_address(e, row), 64);
@@ -332,20 +336,44 @@ void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
         ws_jit_store(e, ws_jit_vector(e, row), row_address(e, row), 32);
 }
 
-/* Whether the warps of a block have their own. */
-static bool is_warps_own(const struct ws_fill *f)
+static enum ws_jit_whose whose_is(const struct ws_fill *f)
 {
-    return f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
+    bool is_warps = f->kind == WS_FILL_SREG && (f->sreg == WS_SR_TID || f->sreg == WS_SR_WARPID);
+    return is_warps ? WS_JIT_WARPS : ws_exec_is_blocks_own(f) ? WS_JIT_BLOCKS : WS_JIT_GRIDS;
 }
 
-void ws_jit_fetch_fills(struct ws_jit_emit *e, bool warps_own)
+llvm_value ws_jit_filled(struct ws_jit_emit *e, const struct ws_fill *f, llvm_value v)
+{
+    llvm_type t = ws_jit_int_type(e, f->width);
+    return f->width == 4  ? v
+           : f->width < 4 ? L.BuildTrunc(e->b, v, t, "")
+                          : L.BuildZExt(e->b, v, t, "");
+}
+
+/* What the row of the block is. */
+static llvm_value look_up(struct ws_jit_emit *e, const struct ws_fill *f)
+{
+    uint32_t n = 0;
+    for (const struct ws_fill *other = e->p->img->fills; other < f; other++)
+        n += ws_exec_is_blocks_own(other);
+    llvm_value at =
+        ws_jit_plus(e, ws_jit_field(e, e->i64, CTX(b)), offsetof(struct ws_blockrun, filled));
+    at = ws_jit_plus(e, ws_jit_load(e, e->i64, at, 8), n * sizeof(uint32_t));
+    return ws_jit_filled(e, f, ws_jit_load(e, e->i32, at, 4));
+}
+
+void ws_jit_fetch_fills(struct ws_jit_emit *e, enum ws_jit_whose whose)
 {
     const struct ws_jit_plan *p = e->p;
     enum ws_jit_version before = e->v;
     e->v = WS_JIT_MASKED; /* it has fills as the whole version has them */
     for (uint32_t r = 0; r < p->n_rows; r++) {
         const struct ws_fill *f = p->rows[r].fill;
-        if (f && f->kind != WS_FILL_CONST && is_warps_own(f) == warps_own)
+        if (!f || f->kind == WS_FILL_CONST || whose_is(f) != whose)
+            continue;
+        if (whose == WS_JIT_BLOCKS)
+            ws_jit_put(e, look_up(e, f), e->scalars[r]);
+        else
             ws_jit_fetch(e, r);
     }
     e->v = before;

@@ -550,7 +550,8 @@ static void test_blocks_one_after_another(void **state)
         "shl.b32 %r5, %r1, 2; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.u32 [%r6], %r3;\n"
         "bar.sync 0; ld.shared.u32 %r7, [%r6]; ld.volatile.global.u32 %r8, [%x0+32768];\n"
         "add.u32 %r7, %r7, %r8; atom.global.xor.b32 %r9, [%x2], %r3; add.u32 %r7, %r7, %r9;\n"
-        "atom.global.cas.b32 %r10, [%x2], %r9, %r7; st.global.u32 [%x2+16384], %r10;\n",
+        "atom.global.cas.b32 %r10, [%x2], %r9, %r7; st.global.u32 [%x2+16384], %r10;\n"
+        "atom.global.exch.b32 %r10, [%x2+24576], %ctaid.x; st.global.u32 [%x2+40960], %r10;\n",
         /* where the block is; nothing else is read */
         "mov.u32 %r5, %ctaid.y; mov.u32 %r6, %ctaid.z; mov.u32 %r7, %smid; mov.u32 %r8, "
         "%nctaid.x;\n"
