@@ -266,6 +266,14 @@ int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes, uint64_t *re
     return room >= *ret_taken && cut(v, i - 1, skip, *ret_taken) ? 0 : -ENOMEM;
 }
 
+bool ws_va_has(const struct ws_va *v, uint64_t va, uint64_t bytes)
+{
+    for (size_t i = 0; i < v->n_runs; i++)
+        if (va < v->runs[i].va ? v->runs[i].va - va < bytes : va - v->runs[i].va < v->runs[i].bytes)
+            return true;
+    return false;
+}
+
 int ws_va_mirror(const struct ws_va *v, struct ws_va *ret)
 {
     ws_va_init(ret, v->pool, v->client);

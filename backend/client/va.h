@@ -63,6 +63,8 @@ WS_MUST_CHECK int ws_va_alloc_at(struct ws_va *v, uint64_t bytes, uint64_t align
  * or not in the range). */
 WS_MUST_CHECK int ws_va_alloc_fixed(struct ws_va *v, uint64_t va, uint64_t bytes,
                                     uint64_t *ret_taken);
+/* Whether one of [@va, @va + @bytes) is in a granule of @v. */
+bool ws_va_has(const struct ws_va *v, uint64_t va, uint64_t bytes);
 /* Takes as many granules once more as @v has, in the same runs: for each address of @v there is
  * one in @ret. @ret: fresh; on an error nothing of it is left. Return: 0 or -ENOMEM. */
 WS_MUST_CHECK int ws_va_mirror(const struct ws_va *v, struct ws_va *ret);

@@ -160,6 +160,22 @@ Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *r
     return WS__ERROR__OK;
 }
 
+static bool any_has(const struct ws_list *clients, uint64_t va, uint64_t bytes)
+{
+    ws_list_for_each (it, clients)
+        if (ws_va_has(&ws_list_entry(it, struct ws_client, node)->memory.va, va, bytes))
+            return true;
+    return false;
+}
+
+bool ws_va_goes(const struct ws_server *s, uint64_t va, uint64_t bytes)
+{
+    ws_list_for_each (it, &s->clients.leaving)
+        if (ws_va_has(&ws_list_entry(it, struct ws_client, leaving.node)->memory.va, va, bytes))
+            return true;
+    return any_has(&s->clients.dropped, va, bytes) || any_has(&s->clients.dying, va, bytes);
+}
+
 Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va)
 {
     size_t i = reservation_above(c, va);

@@ -31,6 +31,8 @@ Ws__Error ws_handle_add(struct ws_client *c, uint64_t id, struct ws_object *o);
 struct ws_handle *ws_handle_find(struct ws_client *c, uint64_t id);
 Ws__Error ws_handle_release(struct ws_client *c, uint64_t id);
 Ws__Error ws_va_reserve(struct ws_client *c, const Ws__VaReserve *m, uint64_t *ret_va);
+/* Whether a client that goes, but has not gone, has one of the addresses. */
+bool ws_va_goes(const struct ws_server *s, uint64_t va, uint64_t bytes);
 Ws__Error ws_va_unreserve(struct ws_client *c, uint64_t va);
 Ws__Error ws_vmm_map(struct ws_client *c, const Ws__MemMap *m);
 

@@ -330,7 +330,8 @@ static void do_va_reserve(const struct call *k, const Ws__VaReserve *m)
     if (e)
         reply(k, e);
     else
-        reply_values(k, va, 0);
+        reply_values(k, va,
+                     m->wanted && va != m->wanted && ws_va_goes(k->c->server, m->wanted, m->bytes));
 }
 
 static void do_share(const struct call *k, const Ws__Share *m)

@@ -4,9 +4,12 @@
  * this client. */
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "frontend/session/private.h"
+
+enum { GOES_MS = 5000 }; /* for so long an address is asked for that a program has yet to give up */
 
 static _Atomic uint64_t next_object = 1;
 
@@ -72,24 +75,43 @@ static bool is_address(uint64_t va, uint64_t bytes)
     return va >= WS_VA_FIRST && va < WS_VA_LAST && bytes <= WS_VA_LAST - va;
 }
 
+/* *ret_goes: whether a program that goes still has the wanted address. */
+static ws_err reserve_once(struct ws_channel *c, Ws__VaReserve *m, uint64_t *ret_address,
+                           bool *ret_goes)
+{
+    Ws__Reply *reply = NULL;
+    ws_err r = ws_channel_call(c, WS_COMMAND(VA_RESERVE, va_reserve, m), &reply);
+    if (!r && !is_address(reply->value, m->bytes))
+        r = WS__ERROR__INTERNAL;
+    if (!r)
+        *ret_address = reply->value;
+    *ret_goes = !r && reply->value2;
+    ws_channel_reply_free(reply);
+    return r;
+}
+
+/* A program's addresses are free when it has ended, as they are with a driver of its own. So the
+ * daemon is asked again while a program that had the wanted address has yet to go. */
 ws_err ws_session_va_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted,
                              uint64_t *ret_address)
 {
     struct ws_channel *c;
     Ws__VaReserve m = WS__VA_RESERVE__INIT;
-    Ws__Reply *reply = NULL;
+    bool goes;
     ws_err r = ws_session_enter(&c);
     if (r)
         return r;
     m.bytes = bytes;
     m.alignment = alignment;
     m.wanted = wanted;
-    r = ws_channel_call(c, WS_COMMAND(VA_RESERVE, va_reserve, &m), &reply);
-    if (!r && !is_address(reply->value, bytes))
-        r = WS__ERROR__INTERNAL;
-    if (!r)
-        *ret_address = reply->value;
-    ws_channel_reply_free(reply);
+    r = reserve_once(c, &m, ret_address, &goes);
+    for (long ms = 1, waited = 0; !r && goes && waited < GOES_MS; ms = WS_MIN(2 * ms, 32L)) {
+        nanosleep(&(struct timespec){.tv_nsec = ms * (long)WS_NS_PER_MS}, NULL);
+        waited += ms;
+        r = ws_channel_call(c, WS_COMMAND(VA_FREE, va_free, *ret_address), NULL);
+        if (!r)
+            r = reserve_once(c, &m, ret_address, &goes);
+    }
     return r;
 }
 

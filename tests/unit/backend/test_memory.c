@@ -364,6 +364,52 @@ static void test_who_waits_for_anothers_event_may_end_first(void **state)
     assert_true(wss_replied(w, 0, seq)); /* and the other client, which is gone, is not looked at */
 }
 
+/* Peer 0 asks for an address that peer 1 has, and gives back what it gets. Return: it is told that
+ * a program that goes has the address: 1 or 0; -1: it gets it. */
+static int told_to_ask_again(struct wss *w, uint64_t at)
+{
+    uint64_t got = reserve_at(w, 0, 2 * G, at);
+    int told = (int)w->peers[0].replies[w->peers[0].n_replies - 1].value2;
+    assert_int_equal(unreserve(w, 0, got), WS__ERROR__OK);
+    return got == at ? -1 : told;
+}
+
+static void cancel_later(struct ws_device *d, struct ws_space *s)
+{
+}
+
+/* A program that comes when another has ended gets its addresses, as soon as they are free. */
+static void test_addresses_of_who_goes(void **state)
+{
+    enum { STAYS, LEAVES, IS_AT_WORK, FROM_THE_MIDDLE, NOBODYS, FREE, N };
+    static const int want[N] = {[LEAVES] = 1, [IS_AT_WORK] = 1, [FROM_THE_MIDDLE] = 1, [FREE] = -1};
+    static struct ws_device_ops slow;
+    struct wss *w = *state;
+    struct fakedev *dev = &w->dev[1]; /* the other client has the first one */
+    uint64_t va = wss_alloc(w, 1, 0, 4096), at = reserve_at(w, 1, 2 * G, 0);
+    int told[N];
+    slow = *dev->base.ops;
+    slow.cancel = cancel_later;
+    dev->base.ops = &slow;
+    dev->inline_completion = false;
+    wss_fill(w, 1, 1, va, 64, 1);
+    told[STAYS] = told_to_ask_again(w, at);
+    w->peers[1].ended = w->queued = true; /* its last messages are not handled yet */
+    ws_client_leave(ws_client_find(w->server, &w->peers[1].peer), "its doorbell has ended");
+    told[LEAVES] = told_to_ask_again(w, at);
+    w->queued = false;
+    wss_turn(w);
+    told[IS_AT_WORK] = told_to_ask_again(w, at);
+    told[FROM_THE_MIDDLE] = told_to_ask_again(w, at + G);
+    told[NOBODYS] = told_to_ask_again(w, 1);
+    fakedev_complete_all(dev); /* before anything can fail: the teardown waits for it */
+    wss_turn(w);
+    told[FREE] = told_to_ask_again(w, at);
+    for (int k = 0; k < N; k++)
+        if (told[k] != want[k])
+            fail_msg("step %d: told %d, not %d", k, told[k], want[k]);
+}
+
 static void test_peer_access(void **state)
 {
     struct wss *w = *state;
@@ -489,6 +535,7 @@ int main(int argc, char **argv)
         T(test_owner_ends_first),
         T(test_event_of_two_clients),
         T(test_who_waits_for_anothers_event_may_end_first),
+        T(test_addresses_of_who_goes),
         T(test_peer_access),
         T(test_reset_takes_what_is_of_the_device),
         T(test_quota),
