@@ -294,6 +294,12 @@ static void fill(struct ws_blockrun *b)
         b->filled[n] = (uint32_t)sreg_value(b, &b->img->fills[b->block_fills[n]], 0, 0);
 }
 
+void ws_exec_forget_rows(struct ws_blockrun *b)
+{
+    for (uint32_t n = 0; n < b->n_block_fills; n++)
+        b->in_rows[n] = UINT32_MAX; /* no block and no SM has this number */
+}
+
 void ws_exec_fill_rows(struct ws_blockrun *b)
 {
     for (uint32_t n = 0; n < b->n_block_fills; n++) {

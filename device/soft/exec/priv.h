@@ -207,6 +207,8 @@ static inline bool ws_exec_is_blocks_own(const struct ws_fill *f)
 /* ---- block.c ---- */
 /* Before the interpreter runs: makes such rows hold what they are to. */
 void ws_exec_fill_rows(struct ws_blockrun *b);
+/* Before compiled code runs, which writes to such rows where a handler reads them. */
+void ws_exec_forget_rows(struct ws_blockrun *b);
 
 /* ---- asks.c ---- */
 enum { WS_DEPTH_ALONE = 2 /* depth_max of a kernel that calls nothing */ };

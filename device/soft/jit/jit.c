@@ -205,6 +205,7 @@ uint64_t ws_jit_wait(struct ws_core_ctx *c, const struct ws_uop *u, uint64_t bud
 
 void ws_jit_run(const struct ws_jit_code *j, struct ws_core_ctx *c)
 {
+    ws_exec_forget_rows(c->b);
     for (uint32_t entry = find_entry(j, c); entry; entry &= ~COME_BACK)
         entry = j->run(c, entry);
     if (c->b->round.over)

@@ -754,7 +754,9 @@ static void tiers_begin(struct fix *f, uint32_t **ret_words, struct ws_jit_code 
     static const char ptx[] = HEAD
         "mov.u32 %r5, 0; mov.u32 %r6, %r4;\nagain:\n"
         "mad.lo.s32 %r6, %r6, 1664525, 1013904223; xor.b32 %r6, %r6, %r5; add.u32 %r5, %r5, 1;\n"
-        "setp.lt.u32 %p0, %r5, %r0; @%p0 bra again;\nst.global.u32 [%x2], %r6;\n" TAIL;
+        "setp.lt.u32 %p0, %r5, %r0; @%p0 bra again;\nmov.u32 %r7, %ctaid.y;\n"
+        "mul.wide.u32 %x3, %r7, 512; add.s64 %x2, %x2, %x3; st.global.u32 [%x2], %r6;\n"
+        "atom.global.cas.b32 %r7, [%x2+16384], 0, %ctaid.x;\n" TAIL;
     setenv("WS_SOFT_JIT", "tiers", 1);
     fix_init(f);
     fix_must_load(f, ptx);
@@ -763,24 +765,27 @@ static void tiers_begin(struct fix *f, uint32_t **ret_words, struct ws_jit_code 
     assert_non_null(*ret);
 }
 
-/* Launches the kernel, and sees that each of its threads has the right number. */
+/* Launches the kernel, and sees that each of its threads has the right number, and the right place.
+ * While the compiler is tried, each second block is interpreted: those have one %ctaid.x, and the
+ * others another one. */
 static void tiers_launch(struct fix *f, uint32_t *words)
 {
-    enum { TURNS = 2000, BLOCKS = 8 };
+    enum { TURNS = 2000, WIDTH = 2, HEIGHT = 4, ROW_THREADS = WIDTH * 64, PLACES = 4096 };
     struct {
         uint64_t va;
         uint32_t n;
     } params = {f->bufs[0].va, TURNS};
     memset(words, 0, BYTES);
-    fix_launch(f,
-               &(struct launch){
-                   .kernel = "k", .grid = {BLOCKS, 1, 1}, .block = {64, 1, 1}, .params = &params});
+    fix_launch(
+        f, &(struct launch){
+               .kernel = "k", .grid = {WIDTH, HEIGHT, 1}, .block = {64, 1, 1}, .params = &params});
     assert_int_equal(f->error, WS_DEV_OK);
-    for (uint32_t i = 0; i < BLOCKS * 64; i++) {
-        uint32_t v = i;
+    for (uint32_t i = 0; i < ROW_THREADS * HEIGHT; i++) {
+        uint32_t v = i % ROW_THREADS;
         for (uint32_t n = 0; n < TURNS; n++)
             v = (v * 1664525u + 1013904223u) ^ n;
         assert_int_equal(words[i], v);
+        assert_int_equal(words[PLACES + i], i % ROW_THREADS / 64);
     }
 }
 
