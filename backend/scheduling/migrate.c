@@ -17,8 +17,8 @@
  * Not moved: a batch job to a GPU that was not allotted to it, and a client with something in
  * flight or about to be unmapped, with physical memory that it maps itself, whose kernels call
  * malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts
- * for nothing. Memory that others share stays as well. So does a client that has very many modules
- * or variables, and on real GPUs allocations, since it is moved in one turn of the loop. But who
+ * for nothing. Memory that others share stays as well. So does a client that has very many modules,
+ * variables or streams, and on real GPUs allocations, since it is moved in one turn of the loop. But who
  * may use its other memory, of which it may have very much, is told in parts.
  *
  * Of what waits, so many words are looked at. What only further ones name stays where it is.
@@ -39,6 +39,7 @@
 #include "base/alloc.h"
 
 enum { MOST_WORDS = 2048, MOST_MODULES = 1024, MOST_VARIABLES = 65536, MOST_FAR = 1024 };
+enum { MOST_STREAMS = 2048 };
 
 /* Whether memory there is out of the host's reach, and shares granules of addresses: a real GPU. */
 static bool is_far(const struct ws_gpu *g)
@@ -116,7 +117,7 @@ static bool is_movable(const struct ws_allocation *a)
 }
 
 /* Whether what waits could run there: a cooperative grid was sized for the GPU that the program
- * knows, a block may be too large. */
+ * knows, a block may be too large. Looks at all streams, of which who may leave has not many. */
 static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 {
     ws_list_for_each (n, &x->job->held) {
@@ -145,7 +146,7 @@ static bool is_allotted(const struct ws_client *c, const struct ws_gpu *to)
 static bool may_leave(const struct ws_context *x)
 {
     const struct ws_client *c = x->client;
-    uint32_t n_modules = 0;
+    uint32_t n_modules = 0, n_streams = 0;
     uint64_t n_variables = 0;
     if (c->memory.handles || c->memory.reservations.n)
         return false;
@@ -155,6 +156,9 @@ static bool may_leave(const struct ws_context *x)
         if (m->code->uses_heap || ++n_modules > MOST_MODULES || n_variables > MOST_VARIABLES)
             return false;
     }
+    ws_list_for_each (n, &x->streams)
+        if (++n_streams > MOST_STREAMS)
+            return false;
     struct ws_allocation *a, *after;
     if (is_far(x->gpu)) {
         if (HASH_COUNT(c->memory.allocations) > MOST_FAR)
@@ -375,8 +379,8 @@ bool ws_context_move(struct ws_context *x, uint32_t gpu)
     size_t n_moving = 0;
     if (x->gpu->device->index != gpu) {
         if (c->n_in_flight || !ws_list_empty(&c->joins.quiescing) ||
-            !ws_list_empty(&c->chores.list) || !is_allotted(c, to) || !fits(x, to) ||
-            !may_leave(x) || far != is_far(to))
+            !ws_list_empty(&c->chores.list) || !is_allotted(c, to) || !may_leave(x) ||
+            !fits(x, to) || far != is_far(to))
             return false;
         if (far && (!waits || !(moving = far_begin(x, to, &n_moving))))
             return false;

@@ -508,6 +508,29 @@ static void test_memory_moves_with_the_job(void **state)
     wss_free(w);
 }
 
+/* All streams are looked at in one turn: who has very many stays. */
+static void test_who_has_very_many_streams_stays(void **state)
+{
+    static const unsigned n_streams[] = {2000, 2100};
+    (void)state;
+    for (unsigned k = 0; k < WS_ARRAY_SIZE(n_streams); k++) {
+        struct wss *w = start(2, "fifo", NULL);
+        Ws__StreamCreate s = WS__STREAM_CREATE__INIT;
+        unsigned d = 9;
+        wss_hello(w, 0, "1,0");
+        assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
+        for (unsigned i = 0; i < n_streams[k]; i++) {
+            s.stream = WS_STREAM_FIRST + i;
+            wss_do(w, 0, WS__COMMAND__C_STREAM_CREATE, &s);
+        }
+        launch(w, 0, 7);
+        assert_non_null(find(w, 7, &d, NULL));
+        assert_int_equal(d, k);
+        end(w, 7, 10);
+        wss_free(w);
+    }
+}
+
 /* Real GPUs: all that a context has moves, or it stays: with memory that another client may have
  * it does. */
 static void test_real_gpus_move_all(void **state)
@@ -838,6 +861,7 @@ int main(void)
         cmocka_unit_test(test_clients_may_die_at_any_point),
         cmocka_unit_test(test_a_program_says_itself_what_its_job_is),
         cmocka_unit_test(test_memory_moves_with_the_job),
+        cmocka_unit_test(test_who_has_very_many_streams_stays),
         cmocka_unit_test(test_real_gpus_move_all),
         cmocka_unit_test(test_a_move_is_priced),
         cmocka_unit_test(test_bookings_are_kept),
