@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 
 const char *softs_templates, *softs_policy;
+enum ws_device_clock softs_clock;
 
 static int transport_send(void *arg, const struct ws_peer *to, const void *data, size_t n)
 {
@@ -56,7 +57,8 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
 {
     struct softs *s = ws_alloc(sizeof(*s));
     struct ws_transport t = {s, transport_send, transport_info, transport_hung_up};
-    struct ws_device_options o = {.n_workers = 2, .max_kernel_insns = max_kernel_insns};
+    struct ws_device_options o = {
+        .clock = softs_clock, .n_workers = 2, .max_kernel_insns = max_kernel_insns};
     const char *dir = getenv("srcdir");
     char path[512];
     snprintf(path, sizeof(path), "%s/conf/gpu.d", dir ? dir : ".");
@@ -66,6 +68,7 @@ struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel
     s->config.n_loaders = n_loaders;
     s->config.templates = (char *)softs_templates;
     s->config.policy = (char *)softs_policy;
+    s->config.clock = softs_clock;
     ws_log_set_level(WS_ERROR);
     for (unsigned c = 0; c < SOFTS_CLIENTS; c++)
         ws_list_init(&s->hold[c]);

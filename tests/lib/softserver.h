@@ -42,6 +42,8 @@ struct softs_launch {
 extern const char *softs_templates;
 /* policy of servers made from now on; NULL: none */
 extern const char *softs_policy;
+/* how time passes for servers made from now on */
+extern enum ws_device_clock softs_clock;
 /* @gpu: of the catalog. @n_loaders: threads; 0: modules and templates are made at once. Aborts
  *   where it can't. */
 struct softs *softs_new(const char *gpu, uint32_t n_loaders, uint64_t max_kernel_insns);

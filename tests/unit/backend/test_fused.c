@@ -147,6 +147,13 @@ static int setup_threads(void **state)
 {
     return setup_with(state, 2, 0);
 }
+static int setup_scaled(void **state)
+{
+    softs_clock = WS_CLOCK_SCALED;
+    int r = setup_with(state, 0, 0);
+    softs_clock = WS_CLOCK_FUNCTIONAL;
+    return r;
+}
 static int setup_limit(void **state)
 {
     return setup_with(state, 0, 2000000);
@@ -951,6 +958,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random_kills, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_killed, setup_scaled, teardown),
+        cmocka_unit_test_setup_teardown(test_all_killed, setup_scaled, teardown),
+        cmocka_unit_test_setup_teardown(test_random_kills, setup_scaled, teardown),
         cmocka_unit_test_setup_teardown(test_own_constant, setup, teardown),
         cmocka_unit_test_setup_teardown(test_constant_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parameters_of_another, setup, teardown),
