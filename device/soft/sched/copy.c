@@ -5,7 +5,7 @@
  * itself, which costs less than waking another thread. Large ones are cut into chunks, and workers
  * take one chunk a turn; so a copy uses all cores and takes turns with kernels. A chunk is long
  * enough for memcpy to reach its full speed. Rows of a box count as joined: a chunk may begin and
- * end inside a row.
+ * end inside a row. Rows of few bytes take longer than their bytes, so a chunk has not many.
  *
  * On the modelled GPU, a copy occupies the copy engine of its direction; a fill writes device
  * memory. */
@@ -22,6 +22,7 @@
 #define INLINE_ROWS     UINT64_C(64) /* each may lie in another mapping */
 #define CHUNK_MIN_BYTES (UINT64_C(1) << 20)
 #define CHUNK_MAX_BYTES (UINT64_C(8) << 20)
+#define CHUNK_ROWS      UINT64_C(8192) /* that take about as long */
 
 struct ws_xfer {
     /* Tenant's xfers, while not all is taken; when ended: the list of the ended. */
@@ -225,6 +226,14 @@ static uint64_t n_rows(const struct ws_op *op)
                : op->fill.height;
 }
 
+static uint64_t chunk_bytes(const struct ws_op *op, uint64_t bytes, uint32_t n_threads)
+{
+    uint64_t width = op->kind == WS_OPK_COPY ? op->copy.bytes : op->fill.width_bytes,
+             chunk = WS_ALIGN_UP(bytes / n_threads, UINT64_C(4096));
+    chunk = WS_MIN(WS_MAX(chunk, CHUNK_MIN_BYTES), CHUNK_MAX_BYTES);
+    return width < chunk / CHUNK_ROWS ? width * CHUNK_ROWS : chunk;
+}
+
 void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
 {
     uint64_t bytes;
@@ -252,8 +261,7 @@ void ws_soft_copy(struct ws_soft *d, struct ws_op *op)
     pthread_mutex_lock(&s->lock);
     if (x && (t = ws_tenant_get_locked(d, op->space))) {
         *x = (struct ws_xfer){.device = d, .op = op, .bytes = bytes, .engine = engine};
-        uint64_t chunk = WS_ALIGN_UP(bytes / s->n_threads, UINT64_C(4096));
-        x->chunk_bytes = WS_MIN(WS_MAX(chunk, CHUNK_MIN_BYTES), CHUNK_MAX_BYTES);
+        x->chunk_bytes = chunk_bytes(op, bytes, s->n_threads);
         if (op->space)
             x->epoch = ws_space_enter(op->space);
         xfer_insert(t, x);

@@ -650,6 +650,24 @@ static void test_fills(void **state)
         }
 }
 
+/* However many rows a fill has, another client's kernel that is there already has its turns. */
+static void test_rows_take_turns(void **state)
+{
+    struct fixture *f = *state;
+    struct ws_op *kernel = launch(
+        f, 1, 2000, (struct double_params){.kind = DOUBLE_WORK, .n_insns = 1000, .ran = f->ran});
+    struct ws_op *rows = fill(f, B, 1, 8 << 20, 2, 0x77, 1);
+    wait_done(f, 1);
+    assert_null(kernel->owner);
+    assert_non_null(rows->owner);
+    wait_done(f, 2);
+    assert_int_equal(rows->error, WS_DEV_OK);
+    copy(f, 0, B, 20 << 20, f->host, NULL);
+    wait_done(f, 3);
+    for (uint32_t i = 0; i < 20 << 20; i++)
+        assert_int_equal(f->host[i], i % 2 == 0 && i < 16 << 20 ? 0x77 : 0);
+}
+
 static void test_unmapped_memory_lives_while_a_kernel_runs(void **state)
 {
     struct fixture *f = *state;
@@ -1104,6 +1122,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_copies_of_all_sizes, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_copies_are_bounds_checked, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_fills, setup_copy, teardown),
+        cmocka_unit_test_setup_teardown(test_rows_take_turns, setup_copy, teardown),
         cmocka_unit_test_setup_teardown(test_unmapped_memory_lives_while_a_kernel_runs, setup_copy,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_memory_limit_and_zeroing, setup_copy, teardown),
