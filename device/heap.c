@@ -37,6 +37,7 @@ struct ws_heap {
     struct granule *g; /* [n + 1]: one that is taken stands behind the last */
     struct links *links;
     uint32_t first[N_LISTS];
+    uint64_t some[(N_LISTS + 63) / 64]; /* bit: that list is not empty */
 };
 
 /* The list for blocks of @n granules. */
@@ -57,15 +58,17 @@ static void insert(struct ws_heap *h, uint32_t at, uint32_t n)
     if (h->first[l] != NONE)
         h->links[h->first[l]].prev = at;
     h->first[l] = at;
+    h->some[l / 64] |= UINT64_C(1) << (l % 64);
 }
 
 static void detach(struct ws_heap *h, uint32_t at)
 {
     struct links k = h->links[at];
+    unsigned l = list_of(h->g[at].head);
     if (k.prev != NONE)
         h->links[k.prev].next = k.next;
-    else
-        h->first[list_of(h->g[at].head)] = k.next;
+    else if ((h->first[l] = k.next) == NONE)
+        h->some[l / 64] &= ~(UINT64_C(1) << (l % 64));
     if (k.next != NONE)
         h->links[k.next].prev = k.prev;
 }
@@ -109,13 +112,24 @@ struct ws_heap *ws_heap_free(struct ws_heap *h)
     return NULL;
 }
 
+/* The first list from @l on that is not empty, or N_LISTS. */
+static unsigned list_from(const struct ws_heap *h, unsigned l)
+{
+    for (; l < N_LISTS; l = (l / 64 + 1) * 64) {
+        uint64_t some = h->some[l / 64] >> (l % 64);
+        if (some)
+            return l + (unsigned)__builtin_ctzll(some);
+    }
+    return N_LISTS;
+}
+
 /* A free block of at least @n granules, or NONE. */
 static uint32_t find(const struct ws_heap *h, uint32_t n)
 {
     unsigned own = list_of(n);
-    for (unsigned l = own + (n >= EXACT); l < N_LISTS; l++)
-        if (h->first[l] != NONE)
-            return h->first[l];
+    unsigned l = list_from(h, own + (n >= EXACT));
+    if (l < N_LISTS)
+        return h->first[l];
     for (uint32_t at = h->first[own]; at != NONE; at = h->links[at].next)
         if (h->g[at].head >= n)
             return at;

@@ -202,32 +202,36 @@ static const char *requests(const struct target *t, unsigned copy)
 }
 
 /* Kernels that start themselves again without end, in many streams: launches that no message of the
- * client's brings. */
-static const char *starts(const struct target *t, unsigned copy)
+ * client's brings. Each thread starts a block of @threads, as @how says. */
+static const char *start_again(const struct target *t, unsigned n_streams, unsigned blocks,
+                               unsigned threads, unsigned how)
 {
-    static const char text[] =
+    static const char format[] =
         ".version 8.0\n.target sm_75\n.address_size 64\n"
         ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2\n"
         "(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n"
         ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 t);\n"
-        ".visible .entry again() { .reg .b64 %rd<3>; .reg .b32 %r<2>;\n"
-        "  mov.u64 %rd1, again; .param .b64 f; st.param.b64 [f], %rd1;\n"
-        "  .param .align 4 .b8 g[12];\n"
+        ".visible .entry again() { .reg .b64 %%rd<3>; .reg .b32 %%r<2>;\n"
+        "  mov.u64 %%rd1, again; .param .b64 f; st.param.b64 [f], %%rd1;\n"
+        "  .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12];\n"
         "  st.param.b32 [g+0], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+        "  st.param.b32 [b+0], %u; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;\n"
         "  .param .b32 s; st.param.b32 [s], 0; .param .b64 r;\n"
-        "  call.uni (r), __cudaCDP2GetParameterBufferV2, (f, g, g, s);\n"
-        "  ld.param.b64 %rd2, [r]; .param .b64 p; st.param.b64 [p], %rd2;\n"
-        "  .param .b64 t; st.param.b64 [t], 3; .param .b32 e;\n" /* cudaStreamTailLaunch */
+        "  call.uni (r), __cudaCDP2GetParameterBufferV2, (f, g, b, s);\n"
+        "  ld.param.b64 %%rd2, [r]; .param .b64 p; st.param.b64 [p], %%rd2;\n"
+        "  .param .b64 t; st.param.b64 [t], %u; .param .b32 e;\n"
         "  call.uni (e), __cudaCDP2LaunchDeviceV2, (p, t); ret; }\n";
-    enum { STREAMS = 64 };
+    char text[sizeof(format) + 16];
     Ws__StreamCreate stream = WS__STREAM_CREATE__INIT;
     struct raw r;
-    (void)copy;
-    if (!attack_open(&r, t) || raw_load(&r, 1, text, sizeof(text) - 1))
+    size_t n = (size_t)snprintf(text, sizeof(text), format, threads, how);
+    if (!attack_open(&r, t) || raw_load(&r, 1, text, n))
         return "a client whose kernel starts kernels was refused";
     stream.non_blocking = true;
-    for (unsigned i = 0; i < STREAMS; i++) {
+    for (unsigned i = 0; i < n_streams; i++) {
         Ws__Launch l = raw_launch(1, 0);
+        l.grid_x = blocks;
+        l.block_x = threads;
         l.stream = stream.stream = WS_STREAM_FIRST + i;
         raw_put(&r, WS__COMMAND__C_STREAM_CREATE, &stream);
         raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
@@ -237,6 +241,21 @@ static const char *starts(const struct target *t, unsigned copy)
     while (attack_goes_on(t))
         attack_sleep_ms(20);
     return NULL;
+}
+
+enum { TAIL_LAUNCH = 3, FIRE_AND_FORGET = 4 }; /* cudaStreamTailLaunch and so on */
+
+static const char *starts(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return start_again(t, 64, 1, 1, TAIL_LAUNCH);
+}
+
+/* More are started than can be begun. */
+static const char *forks(const struct target *t, unsigned copy)
+{
+    (void)copy;
+    return start_again(t, 16, 10000, 32, FIRE_AND_FORGET);
 }
 
 /* Kernels without end in very many streams, which all end at once: one fails. */
@@ -286,6 +305,8 @@ const struct attack attacks_work[] = {
     {"7", "pinned", "pinned memory of 256 MiB that others have left", pinned, .ms = 3000},
     {"7", "requests", "requests on the handoff socket by 32 clients", requests, .copies = 1},
     {"7", "starts", "kernels that start themselves again without end", starts, .copies = 2},
+    {"7", "forks", "kernels each thread of which starts a kernel", forks, .copies = 2, .ms = 4000,
+     .max_call_ms = 1000},
     {"7", "ends", "a thousand kernels that end at once, again and again", ends, .copies = 2,
      .max_call_ms = 1000},
     {0}};

@@ -92,11 +92,15 @@ static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Kernels that call malloc() or start others take longer than their instructions tell. */
 static bool may_inline(const struct ws_run *r)
 {
+    const struct ws_op *op = r->op;
+    const struct ws_kernel_info *k = &op->launch.instance->module->info.kernels[op->launch.kernel];
     uint64_t mean = r->stats->block_insns;
     uint64_t n = r->n_blocks - r->n_dealt;
-    return !r->coop && n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * n <= INLINE_INSNS;
+    return !r->coop && !k->uses_heap && n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) &&
+           mean * n <= INLINE_INSNS;
 }
 
 /* Runs a small kernel here as far as the budget goes. */
