@@ -322,6 +322,17 @@ void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row)
             e->vectors[row]);
 }
 
+/* Of a whole warp that has fewer than 32 lanes, these, so that LLVM leaves out the others. */
+static llvm_value those_that_exist(struct ws_jit_emit *e, llvm_value v)
+{
+    int64_t lanes[LANES];
+    if (e->v != WS_JIT_WHOLE || !e->p->lanes || e->p->lanes == LANES)
+        return v;
+    for (unsigned i = 0; i < e->p->lanes; i++)
+        lanes[i] = i;
+    return L.BuildShuffleVector(e->b, v, v, ws_jit_constants(e, e->i32, lanes, e->p->lanes), "");
+}
+
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
 {
     const struct ws_fill *f = ws_jit_row_at(e, row)->fill;
@@ -333,7 +344,7 @@ void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
     if (ws_jit_row_at(e, row)->width == 0)
         ws_jit_store(e, ws_jit_word(e, row), row_address(e, row), 64);
     else
-        ws_jit_store(e, ws_jit_vector(e, row), row_address(e, row), 32);
+        ws_jit_store(e, those_that_exist(e, ws_jit_vector(e, row)), row_address(e, row), 32);
 }
 
 static enum ws_jit_whose whose_is(const struct ws_fill *f)
