@@ -179,12 +179,21 @@ static void through_l1(struct ws_l1 *l1, uint32_t l1_lines, uint64_t line, uint3
     work->n_missed_sectors += (uint32_t)__builtin_popcount(missed);
 }
 
+/* Bits of a word that are set: without the processor's instruction, which not all have, the
+ * compiler calls a function. */
+static inline uint32_t n_bits(uint64_t v)
+{
+    v -= v >> 1 & UINT64_C(0x5555555555555555);
+    v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+    v = (v + (v >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)((v * UINT64_C(0x0101010101010101)) >> 56);
+}
+
 static uint32_t n_set(const struct ws_reuse_map *m, uint32_t level)
 {
     uint32_t n = 0;
     for (uint32_t w = 0; w < WS_REUSE_WORDS; w++)
-        n += (uint32_t)__builtin_popcountll(
-            atomic_load_explicit(&m->bits[level][w], memory_order_relaxed));
+        n += n_bits(atomic_load_explicit(&m->bits[level][w], memory_order_relaxed));
     return n;
 }
 
@@ -207,6 +216,8 @@ static uint32_t put(struct ws_reuse_map *m, uint64_t line, uint32_t hash, uint32
 static void thin(struct ws_reuse *r, bool store, uint32_t level)
 {
     uint32_t below = below_of(level);
+    if (below != atomic_load_explicit(&r->below[store], memory_order_relaxed))
+        return; /* it is not the first level that is recorded */
     if (level + 1 < WS_REUSE_LEVELS && n_set(&r->touched[store], level) >= TOO_FULL)
         atomic_compare_exchange_strong(&r->below[store], &below, below_of(level + 1));
 }
