@@ -16,6 +16,7 @@ enum {
     WS_GRID_YZ_MAX = 65535,
     WS_BLOCK_XY_MAX = 1024,
     WS_BLOCK_Z_MAX = 64,
+    WS_CLUSTER_MAX = 16, /* blocks of a cluster, on any GPU */
 };
 
 /* A launch, the GPU that is to run it, and what the kernel was compiled for. */

@@ -2,8 +2,8 @@
 EXTRA_DIST += tests/unit/exec/README.md
 EXEC_LDADD = device/libdevice.a ptx/libptx.a base/libbase.a $(CONFUSE_LIBS) $(LZ4_LIBS) \
 	$(ZSTD_LIBS) $(LIBMD_LIBS) $(TEST_LDADD) -lpthread -lm
-check_PROGRAMS += tests/unit/exec/test_async tests/unit/exec/test_tensor \
-	tests/unit/exec/test_wgmma tests/unit/exec/test_matrix tests/unit/exec/test_ops \
+check_PROGRAMS += tests/unit/exec/test_async tests/unit/exec/test_cluster \
+	tests/unit/exec/test_tensor tests/unit/exec/test_wgmma tests/unit/exec/test_matrix tests/unit/exec/test_ops \
 	tests/unit/exec/test_flow
 tests_unit_exec_test_async_SOURCES = tests/unit/exec/test_async.c tests/unit/exec/fixture.c \
 	tests/unit/exec/fixture.h
@@ -14,6 +14,9 @@ tests_unit_exec_test_wgmma_SOURCES = tests/unit/exec/test_wgmma.c tests/unit/exe
 	tests/unit/exec/fixture.h
 tests_unit_exec_test_wgmma_LDADD = $(EXEC_LDADD)
 tests_unit_exec_test_async_LDADD = $(EXEC_LDADD)
+tests_unit_exec_test_cluster_SOURCES = tests/unit/exec/test_cluster.c tests/unit/exec/fixture.c \
+	tests/unit/exec/fixture.h
+tests_unit_exec_test_cluster_LDADD = $(EXEC_LDADD)
 tests_unit_exec_test_ops_SOURCES = tests/unit/exec/test_ops.c tests/unit/exec/op_rows.inc \
 	tests/unit/exec/more_rows.inc tests/unit/exec/format_ref.inc tests/unit/exec/fixture.c \
 	tests/unit/exec/fixture.h
@@ -26,7 +29,8 @@ tests_unit_exec_test_ops_CFLAGS = $(AM_CFLAGS) -frounding-math -ffp-contract=off
 tests_unit_exec_test_flow_SOURCES = tests/unit/exec/test_flow.c tests/unit/exec/fixture.c \
 	tests/unit/exec/fixture.h
 tests_unit_exec_test_flow_LDADD = $(EXEC_LDADD)
-TESTS += tests/unit/exec/test_async tests/unit/exec/test_tensor tests/unit/exec/test_wgmma \
+TESTS += tests/unit/exec/test_async tests/unit/exec/test_cluster tests/unit/exec/test_tensor \
+	tests/unit/exec/test_wgmma \
 	tests/unit/exec/test_matrix \
 	tests/unit/exec/test_ops \
 	tests/unit/exec/test_flow

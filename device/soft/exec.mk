@@ -29,7 +29,9 @@ device_libdevice_a_SOURCES += device/soft/jit/jit.h device/soft/jit/jit.c device
 	device/soft/jit/mem.c device/soft/jit/atoms.c device/soft/jit/warp.c device/soft/jit/blocks.c \
 	device/soft/jit/pages.h device/soft/jit/pages.c device/soft/jit/link.h device/soft/jit/link.c \
 	device/soft/jit/store.h device/soft/jit/store.c device/soft/jit/counts.c \
-	device/soft/exec/turns.h device/soft/exec/turns.c device/soft/exec/asks.c
+	device/soft/exec/turns.h device/soft/exec/turns.c device/soft/exec/asks.c \
+	device/soft/exec/cluster.h device/soft/exec/cluster.c \
+	device/soft/exec/shared.h
 EXEC_CFLAGS = $(AM_CFLAGS) -ftree-vectorize $(WS_VECTOR_CFLAGS) -fno-trapping-math -fno-math-errno \
 	-ffp-contract=off -fno-unsafe-math-optimizations \
 	-fno-sanitize=null,alignment,object-size,pointer-overflow,thread

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* device/soft/decode/async.c - mbarriers, asynchronous copies, stores and reductions, tensor maps,
- * and clusters, which are of one block here, so that the cluster's shared memory is the block's
- * own. Refused by name: copies by im2col and of rows that are gathered. */
+ * and clusters. An address in another block's shared memory is one in shared memory to all who use
+ * it (exec/cluster.c). Refused by name: copies by im2col and of rows that are gathered. */
 #include <string.h>
 
 #include "device/soft/decode/util.h"
 #include "device/soft/exec/async.h"
-
-enum { CLUSTER_BARRIER = WS_N_BARRIERS - 1 }; /* programs can't name it */
 
 static bool has(insn i, const char *modifier)
 {
@@ -155,8 +153,18 @@ static bool box(struct ws_dec *d, const struct ws_ptx_operand *a, struct ws_asyn
     return true;
 }
 
-/* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. A mask of the blocks that get a copy
- * (.multicast) can only name the one there is, and a cache policy changes nothing. */
+/* The mask of the blocks that get a copy, at operand @at, if the copy is one for several. */
+static bool multicast(struct ws_dec *d, insn i, unsigned at, struct ws_asyncop *o)
+{
+    if (!has(i, ".multicast"))
+        return true;
+    if (i->n_operands <= at)
+        return false;
+    o->mask = ws_dec_src(d, &i->operands[at], WS_T_B16);
+    return true;
+}
+
+/* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. A cache policy changes nothing. */
 static bool tensor(struct ws_dec *d, insn i, bool reduce)
 {
     bool loads = has(i, ".mbarrier"), group = has(i, ".bulk_group");
@@ -170,7 +178,7 @@ static bool tensor(struct ws_dec *d, insn i, bool reduce)
         i->n_operands < (loads ? 3u : 2u))
         return false;
     if (loads ? !place(d, &at[0], WS_SP_SHARED, &o.dst) || !box(d, &at[1], &o) ||
-                    !place(d, &at[2], WS_SP_SHARED, &o.mbar)
+                    !place(d, &at[2], WS_SP_SHARED, &o.mbar) || !multicast(d, i, 3, &o)
               : !box(d, &at[0], &o) || !place(d, &at[1], WS_SP_SHARED, &o.src))
         return false;
     emit(d, &o);
@@ -226,7 +234,7 @@ static bool bulk(struct ws_dec *d, insn i)
     if (tells == to_global || i->n_operands < (tells ? 4u : 3u) || has(i, ".cp_mask") ||
         !place(d, &i->operands[0], to_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.dst) ||
         !place(d, &i->operands[1], from_global ? WS_SP_GLOBAL : WS_SP_SHARED, &o.src) ||
-        (tells && !place(d, &i->operands[3], WS_SP_SHARED, &o.mbar)))
+        (tells && !place(d, &i->operands[3], WS_SP_SHARED, &o.mbar)) || !multicast(d, i, 4, &o))
         return false;
     o.bytes = ws_dec_src(d, &i->operands[2], WS_T_U32);
     emit(d, &o);
@@ -294,32 +302,34 @@ static bool told_store(struct ws_dec *d, insn i, bool reduce)
     return true;
 }
 
-/* ---- clusters of one block ---- */
-static bool own_address(struct ws_dec *d, insn i)
+/* ---- clusters ---- */
+static bool address_there(struct ws_dec *d, insn i)
 {
-    bool finish;
-    uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);
+    bool finish, wide = ws_dec_width(i->types[0]) == 8;
+    uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]),
+             rank = ws_dec_src(d, &i->operands[2], WS_T_U32);
     uint32_t row = ws_dec_dst(d, &i->operands[0], i->types[0], &finish);
-    ws_dec_mov(d, ws_dec_width(i->types[0]), row, a);
+    ws_dec_emit3(d, wide ? WS_H_mapa_64 : WS_H_mapa_32, row, a, rank);
     if (finish)
         ws_dec_finish(d, &i->operands[0], i->types[0], row);
     return true;
 }
 
-static bool rank_zero(struct ws_dec *d, insn i)
+static bool rank(struct ws_dec *d, insn i)
 {
-    bool finish;
+    bool finish, wide = ws_dec_width(i->types[0]) == 8;
+    uint32_t a = ws_dec_src(d, &i->operands[1], i->types[0]);
     uint32_t row = ws_dec_dst(d, &i->operands[0], WS_T_U32, &finish);
-    ws_dec_mov(d, 4, row, ws_dec_const(d, 4, 0));
+    ws_dec_emit3(d, wide ? WS_H_rank_64 : WS_H_rank_32, row, a, 0);
     if (finish)
         ws_dec_finish(d, &i->operands[0], WS_T_U32, row);
     return true;
 }
 
-static bool cluster_wait(struct ws_dec *d)
+static bool cluster_barrier(struct ws_dec *d, bool arrive)
 {
-    ws_dec_emit3(d, WS_H_bar, 0, ws_dec_const(d, 4, CLUSTER_BARRIER), 0)->x =
-        WS_X_CLUSTER | WS_X_PLAIN;
+    ws_dec_emit3(d, WS_H_bar, 0, ws_dec_const(d, 4, WS_CLUSTER_BARRIER), 0)->x =
+        WS_X_CLUSTER | WS_X_PLAIN | (arrive ? 1u << 8 : 0);
     return true;
 }
 
@@ -375,14 +385,15 @@ void ws_dec_async(struct ws_dec *d, insn i)
     case WS_OP_RED_ASYNC:
         ok = told_store(d, i, i->op == WS_OP_RED_ASYNC);
         break;
-    case WS_OP_BARRIER_CLUSTER_WAIT: /* does all: who executes barrier.cluster.arrive waits, too */
-        ok = cluster_wait(d);
+    case WS_OP_BARRIER_CLUSTER_ARRIVE:
+    case WS_OP_BARRIER_CLUSTER_WAIT:
+        ok = cluster_barrier(d, i->op == WS_OP_BARRIER_CLUSTER_ARRIVE);
         break;
     case WS_OP_MAPA:
-        ok = own_address(d, i);
+        ok = address_there(d, i);
         break;
     case WS_OP_GETCTARANK:
-        ok = rank_zero(d, i);
+        ok = rank(d, i);
         break;
     default:
         ok = false;

@@ -663,7 +663,8 @@ static void decode_copysign(struct ws_dec *d, insn i)
 static void decode_isspacep(struct ws_dec *d, insn i)
 {
     uint32_t a = ws_dec_src(d, &i->operands[1], WS_T_U64);
-    ws_dec_emit3(d, WS_H_isspacep, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x = i->space;
+    ws_dec_emit3(d, WS_H_isspacep, ws_dec_pred_dst(d, &i->operands[0]), a, 0)->x =
+        i->space | (i->flags & WS_F_SP_CLUSTER ? (unsigned)WS_X_CLUSTER : 0);
 }
 
 /* The software GPU's caches keep no policies: any value does. */

@@ -8,13 +8,14 @@
  * pending arrivals (20), bytes expected but not there yet (23, signed), parity of the phase (1).
  * The phase completes when nothing is pending and no bytes are missing. A state, as arriving
  * returns it, is the mbarrier's bits before; it tells the phase, which has completed as soon as the
- * mbarrier's parity is another. A block's threads run on one host thread: nothing here is atomic.
- */
+ * mbarrier's parity is another. The threads of a cluster's blocks run on one host thread at a time:
+ * nothing here is atomic. */
 #include "device/soft/exec/async.h"
 
 #include <string.h>
 
 #include "device/soft/decode/lane.h"
+#include "device/soft/exec/shared.h"
 #include "device/soft/exec/tensor.h"
 
 #define COUNT_MAX ((UINT32_C(1) << 20) - 1)
@@ -38,12 +39,13 @@ static uint64_t pack(const struct mbarrier *b)
            (uint64_t)b->pending << 20 | b->expected;
 }
 
-static void settle(struct mbarrier *b)
+static void settle(const struct ws_core_ctx *c, struct mbarrier *b)
 {
     if (b->pending || b->missing)
         return;
     b->parity ^= 1;
     b->pending = b->expected;
+    c->b->cluster->n_opened++;
 }
 
 uint64_t ws_async_address(const struct ws_core_ctx *c, const struct ws_async_place *p,
@@ -52,6 +54,8 @@ uint64_t ws_async_address(const struct ws_core_ctx *c, const struct ws_async_pla
     uint64_t va = 0;
     memcpy(&va, c->regs + p->row + lane * (p->a32 ? 4 : 8), p->a32 ? 4 : 8);
     va += (uint64_t)p->offset;
+    if (p->moved)
+        va = ws_exec_to_rank(c, va, p->rank);
     return p->a32 ? (uint32_t)va : va;
 }
 
@@ -92,7 +96,7 @@ static bool arrive(struct ws_core_ctx *c, const struct ws_uop *u, const struct w
     if (o->what == WS_MBAR_ARRIVE_DROP)
         b->expected -= n;
     b->pending -= n;
-    settle(b);
+    settle(c, b);
     return true;
 }
 
@@ -113,11 +117,11 @@ static bool step(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_
         return true;
     case WS_MBAR_EXPECT:
         b->missing += (int32_t)n;
-        settle(b);
+        settle(c, b);
         return true;
     case WS_MBAR_COMPLETE:
         b->missing -= (int32_t)n;
-        settle(b);
+        settle(c, b);
         return true;
     case WS_MBAR_COPIES: /* one arrival more, which comes at once */
         return true;
@@ -266,7 +270,7 @@ bool ws_async_tell(struct ws_core_ctx *c, const struct ws_uop *u, const struct w
     memcpy(&v, p, 8);
     struct mbarrier b = unpack(v);
     b.missing -= (int32_t)bytes;
-    settle(&b);
+    settle(c, &b);
     v = pack(&b);
     memcpy(p, &v, 8);
     return true;
@@ -321,11 +325,40 @@ static bool one_lane(struct ws_core_ctx *c, const struct ws_uop *u, const struct
     }
 }
 
+struct ws_asyncop ws_async_for_rank(const struct ws_asyncop *o, uint32_t rank)
+{
+    struct ws_asyncop one = *o;
+    one.mask = 0;
+    one.dst.moved = one.mbar.moved = true;
+    one.dst.rank = one.mbar.rank = (uint8_t)rank;
+    return one;
+}
+
+uint32_t ws_async_ranks(const struct ws_core_ctx *c, const struct ws_asyncop *o, unsigned lane)
+{
+    uint16_t ranks;
+    memcpy(&ranks, c->regs + o->mask + lane * sizeof(ranks), sizeof(ranks));
+    return ranks;
+}
+
+/* The same to several blocks of the cluster, each of which finds it, and is told of it, at the same
+ * place. */
+static bool multicast(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
+                      unsigned lane, bool *ret_waits)
+{
+    for (uint32_t m = ws_async_ranks(c, o, lane); m; m &= m - 1) {
+        struct ws_asyncop one = ws_async_for_rank(o, (uint32_t)__builtin_ctz(m));
+        if (!one_lane(c, u, &one, lane, ret_waits))
+            return false;
+    }
+    return true;
+}
+
 bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits)
 {
     const struct ws_asyncop *o = (const struct ws_asyncop *)(uintptr_t)u->imm;
     for (uint32_t m = lanes; m; m &= m - 1)
-        if (!one_lane(c, u, o, (unsigned)__builtin_ctz(m), ret_waits))
+        if (!(o->mask ? multicast : one_lane)(c, u, o, (unsigned)__builtin_ctz(m), ret_waits))
             return false;
     c->work->n_shared_accesses++;
     c->work->n_shared_transactions++;

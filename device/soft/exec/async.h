@@ -48,6 +48,8 @@ struct ws_async_place {
     uint32_t row;
     bool a32;
     uint8_t space;
+    bool moved; /* to the same place in the block of rank `rank` */
+    uint8_t rank;
     int64_t offset;
 };
 struct ws_asyncop {
@@ -63,10 +65,15 @@ struct ws_asyncop {
     uint32_t count, tx; /* rows u32, or 0 */
     uint32_t state;     /* row u64 that is read */
     uint32_t d;         /* row u64 or predicate word that is written, or 0 */
+    uint32_t mask;      /* row u16: ranks of the blocks that get the copy; 0: the address says */
 };
 /* Executes it for the lanes. Return: false if the kernel was faulted. *ret_waits: a wait that was
  * in vain. */
 bool ws_exec_async(struct ws_core_ctx *c, const struct ws_uop *u, uint32_t lanes, bool *ret_waits);
+
+/* Of a copy to several blocks (mask): their ranks, a bit for each, and the copy to one of them. */
+uint32_t ws_async_ranks(const struct ws_core_ctx *c, const struct ws_asyncop *o, unsigned lane);
+struct ws_asyncop ws_async_for_rank(const struct ws_asyncop *o, uint32_t rank);
 
 /* For tensor.c. */
 uint64_t ws_async_address(const struct ws_core_ctx *c, const struct ws_async_place *p,

@@ -87,14 +87,20 @@ static uint64_t sreg_value(const struct ws_blockrun *b, const struct ws_fill *f,
     }
     case WS_SR_WARPSZ:
         return 32;
-    /* without clusters, each block is one of its own */
     case WS_SR_CLUSTERID:
-        return b->ctaid[dim];
+        return b->ctaid[dim] / ws_grid_cluster(g, dim);
     case WS_SR_NCLUSTERID:
-        return g->grid[dim];
+        return g->grid[dim] / ws_grid_cluster(g, dim);
+    case WS_SR_CLUSTER_CTAID:
+        return b->ctaid[dim] % ws_grid_cluster(g, dim);
+    case WS_SR_CLUSTER_CTARANK:
+        return b->rank;
     case WS_SR_CLUSTER_NCTAID:
+        return ws_grid_cluster(g, dim);
     case WS_SR_CLUSTER_NCTARANK:
-        return 1;
+        return ws_grid_cluster_blocks(g);
+    case WS_SR_IS_EXPLICIT_CLUSTER:
+        return g->explicit_cluster;
     default:
         return 0;
     }
@@ -198,7 +204,8 @@ int ws_blockrun_new(struct ws_blockrun **ret, struct ws_grid *g)
         sizes_of(img, (uint32_t)threads, g->dyn_shared_bytes, g->sm, g->local_bytes_max);
     b->g = g;
     b->img = img;
-    b->jit = ws_jit_of(g->code, g->kernel, g->block, ws_space_payer(g->space));
+    if (ws_grid_cluster_blocks(g) == 1) /* compiled code knows no other block's memory */
+        b->jit = ws_jit_of(g->code, g->kernel, g->block, ws_space_payer(g->space));
     b->n_threads = (uint32_t)threads;
     b->n_warps = s.n_warps;
     b->local_bytes = s.thread_local_bytes;
@@ -287,6 +294,21 @@ static void place(struct ws_blockrun *b, uint64_t linear)
     b->ctaid[2] = (uint32_t)(linear / n[0] / n[1]);
 }
 
+/* Until it joins others, a block is a cluster alone. */
+static void be_alone(struct ws_blockrun *b)
+{
+    const struct ws_grid *g = b->g;
+    uint32_t x = ws_grid_cluster(g, 0), y = ws_grid_cluster(g, 1), z = ws_grid_cluster(g, 2);
+    b->cluster = &b->own_cluster;
+    b->cluster->n = 1;
+    b->cluster->n_arrived = 0;
+    b->cluster->blocks[0] = b;
+    b->stuck_at = 0;
+    b->rank = 0;
+    if (x * y * z > 1)
+        b->rank = b->ctaid[0] % x + x * (b->ctaid[1] % y + y * (b->ctaid[2] % z));
+}
+
 /* What rows hold that differ from block to block. */
 static void fill(struct ws_blockrun *b)
 {
@@ -342,7 +364,7 @@ static void begin_warps(struct ws_blockrun *b)
     for (struct ws_warp *w = b->warps, *end = w + b->n_warps; w < end; w++) {
         w->live = w->exists;
         w->shaped = w->waits = false;
-        w->spin = w->stamp = 0;
+        w->spin = w->stamp = w->at_cluster = 0;
         w->n_splits = 1;
         w->splits[0] = first;
         w->splits[0].mask = w->exists;
@@ -366,6 +388,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     b->smid = smid;
     b->slot = slot;
     place(b, linear);
+    be_alone(b);
     reset(b);
     if (b->ctx.n_looked)
         memset(b->ctx.looked, 0, sizeof(b->ctx.looked));
@@ -373,7 +396,7 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     ws_reuse_block(b, linear);
     if (b->inspect)
         ws_inspect_block_start(b);
-    for (uint32_t k = b->bars_used; k; k &= k - 1)
+    for (uint32_t k = b->bars_used & ((1u << WS_N_BARRIERS) - 1); k; k &= k - 1)
         b->bars[__builtin_ctz(k)] = (struct ws_barrier){.red_and = true};
     b->bars_used = 0;
     if (img->uses_reserved_shared)
@@ -381,6 +404,47 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
                WS_RESERVED_SHARED_BYTES);
     begin_warps(b);
     fill(b);
+}
+
+/* ---- clusters (cluster.c) ---- */
+uint64_t ws_grid_in_clusters(const struct ws_grid *g, uint64_t k)
+{
+    uint32_t n = ws_grid_cluster_blocks(g);
+    if (n == 1)
+        return k;
+    uint64_t at = k / n, rank = k % n, place[3];
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t size = ws_grid_cluster(g, i), n_clusters = g->grid[i] / size;
+        place[i] = (i < 2 ? at % n_clusters : at) * size + rank % size;
+        at /= n_clusters;
+        rank /= size;
+    }
+    return place[0] + g->grid[0] * (place[1] + g->grid[1] * place[2]);
+}
+
+void ws_blockrun_join(struct ws_blockrun *const *blocks, uint32_t n)
+{
+    struct ws_block_cluster *c = &blocks[0]->own_cluster;
+    *c = (struct ws_block_cluster){.n = n};
+    for (uint32_t k = 0; k < n; k++) {
+        c->blocks[k] = blocks[k];
+        blocks[k]->cluster = c;
+    }
+}
+
+bool ws_blockrun_is_stuck(const struct ws_blockrun *b)
+{
+    return b->stuck_at == b->cluster->phase + 1;
+}
+
+uint64_t ws_blockrun_n_opened(const struct ws_blockrun *b)
+{
+    return b->cluster->n_opened;
+}
+
+void ws_blockrun_deadlock(struct ws_blockrun *b)
+{
+    ws_exec_deadlock(b);
 }
 
 bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/soft/decode/priv.h"
+#include "device/soft/exec/shared.h"
 #include "device/soft/exec/tex.h"
 #include "device/soft/inspect/inspect.h"
 #include "device/soft/jit/jit.h"
@@ -145,10 +146,7 @@ uint8_t *ws_exec_lane_try(struct ws_core_ctx *c, unsigned lane, unsigned space, 
 {
     uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
     if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED))
-        return (!window || window == WS_WINDOW_SHARED) && off < c->shared_bytes &&
-                       c->shared_bytes - off >= bytes
-                   ? c->shared + off
-                   : NULL;
+        return !window || window == WS_WINDOW_SHARED ? ws_exec_shared(c, off, bytes) : NULL;
     if (space == WS_SP_GENERIC && window == WS_WINDOW_LOCAL)
         return off < c->local_stride && c->local_stride - off >= bytes
                    ? c->local + lane * c->local_stride + off
@@ -333,8 +331,10 @@ void ws_exec_exit(struct ws_core_ctx *c, uint32_t mask)
     for (uint32_t k = 0; k < w->n_splits; k++) /* who waits for these lanes need not any more */
         if (w->splits[k].state == WS_SPLIT_WARPSYNC)
             w->splits[k].state = WS_SPLIT_RUN;
-    for (uint32_t k = b->bars_used; k; k &= k - 1)
+    for (uint32_t k = b->bars_used & ((1u << WS_N_BARRIERS) - 1); k; k &= k - 1)
         bar_check(b, (uint32_t)__builtin_ctz(k));
+    if (b->cluster->n_arrived)
+        ws_exec_cluster_exit(b, w, mask);
 }
 
 void ws_exec_bar_count(struct ws_blockrun *b, struct ws_warp *w, const struct ws_uop *u,
@@ -361,11 +361,12 @@ bool ws_exec_bar_arrive(struct ws_blockrun *b, struct ws_split *s)
     unsigned lane = (unsigned)__builtin_ctz(s->mask);
     const uint32_t *ids = (const uint32_t *)(const void *)(w->regs + u->a);
     bool plain = u->x & WS_X_PLAIN;
+    if (u->x & WS_X_CLUSTER)
+        return ws_exec_cluster_bar(b, s);
     uint32_t id = ids[lane],
              count = u->b ? ((const uint32_t *)(const void *)(w->regs + u->b))[lane] : 0,
              others = 0, differ = 0;
-    if (id >= WS_N_BARRIERS - (u->x & WS_X_CLUSTER ? 0u : 1u) ||
-        (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
+    if (id >= WS_N_BARRIERS || (u->b && (count == 0 || count % 32 || count > 32 * b->n_warps))) {
         ws_exec_fault(c, u, WS_DEV_E_ILLEGAL_INSTRUCTION, lane, 0,
                       "barrier number or thread count out of range");
         return false;

@@ -6,7 +6,8 @@
  * soft device (above) decides which block runs when, on which virtual SM, on which host thread, and
  * prices the work that the block reports.
  * Threads: ws_code and ws_grid are read-only while blocks run, but for the atomics marked below; a
- * ws_blockrun belongs to one thread at a time and may move between steps. */
+ * ws_blockrun, with all others of its cluster, belongs to one thread at a time and may move between
+ * steps. */
 #ifndef WS_DEVICE_SOFT_EXEC_EXEC_H
 #define WS_DEVICE_SOFT_EXEC_EXEC_H
 
@@ -103,6 +104,8 @@ struct ws_grid {
     const struct ws_code *code;
     uint32_t kernel;
     uint32_t grid[3], block[3], dyn_shared_bytes;
+    uint32_t cluster[3];   /* blocks of a cluster; 0: 1. The grid is made of whole ones */
+    bool explicit_cluster; /* the launch, or the kernel, says how large they are */
     const uint8_t *params; /* param_bytes of the kernel */
     const struct ws_space *space;
     uint32_t who;           /* mask of the device whose access to the space counts; 0: of all */
@@ -132,6 +135,17 @@ struct ws_grid {
     _Atomic int fault_claimed; /* first faulting block writes text, then sets stop */
     char text[256];
 };
+/* How many blocks a cluster has, along one dimension and in all. */
+static inline uint32_t ws_grid_cluster(const struct ws_grid *g, unsigned dim)
+{
+    return WS_MAX(g->cluster[dim], 1u);
+}
+static inline uint32_t ws_grid_cluster_blocks(const struct ws_grid *g)
+{
+    return ws_grid_cluster(g, 0) * ws_grid_cluster(g, 1) * ws_grid_cluster(g, 2);
+}
+/* Blocks counted cluster by cluster, each by rank: the linear number (x fastest) of the @k'th. */
+uint64_t ws_grid_in_clusters(const struct ws_grid *g, uint64_t k);
 /* The part of @g that block @linear is of, and which of its blocks it is. NULL: the grid has no
  * parts. */
 static inline struct ws_grid_part *ws_grid_part_of(const struct ws_grid *g, uint64_t linear,
@@ -156,6 +170,18 @@ struct ws_blockrun *ws_blockrun_free(struct ws_blockrun *b);
 /* Makes @b ready to run block @linear (x fastest) on virtual SM @smid, in slot @slot of it; zeroes
  * what the PTX machine does not leave undefined. */
 void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, uint32_t slot);
+
+/* The blocks of a cluster, by rank, all of which have been started: from now on each may use the
+ * shared memory of the others, and they meet at the cluster's barrier. One thread at a time may run
+ * any of them, and none is freed or started again before all have ended. */
+void ws_blockrun_join(struct ws_blockrun *const *blocks, uint32_t n);
+/* Whether the block can only go on once others of its cluster have come to its barrier. If that is
+ * so of all that have not ended, the cluster is deadlocked: ws_blockrun_deadlock() of one of them
+ * is the fault. */
+bool ws_blockrun_is_stuck(const struct ws_blockrun *b);
+void ws_blockrun_deadlock(struct ws_blockrun *b);
+/* How often something has opened that blocks of the cluster wait at: its barrier or an mbarrier. */
+uint64_t ws_blockrun_n_opened(const struct ws_blockrun *b);
 
 enum ws_step {
     WS_STEP_DONE,

@@ -12,6 +12,7 @@
 #ifndef WS_DEVICE_SOFT_EXEC_PRIV_H
 #define WS_DEVICE_SOFT_EXEC_PRIV_H
 
+#include "device/soft/exec/cluster.h"
 #include "device/soft/exec/image.h"
 #include "device/soft/exec/turns.h"
 
@@ -82,10 +83,7 @@ enum ws_stop {
     WS_STOP_FAULT,
 };
 
-enum {
-    WS_N_BARRIERS = 17 /* the last one is of the cluster, not for programs to name */,
-    WS_N_MAPS = 32
-};
+enum { WS_N_BARRIERS = 16, WS_N_MAPS = 32 };
 struct ws_barrier {
     uint32_t arrived;   /* threads */
     uint32_t expected;  /* 0: all live threads */
@@ -168,7 +166,9 @@ struct ws_blockrun {
     struct ws_reuse_map *wave;  /* of the blocks that would run with this one, if recorded */
     uint64_t wave_from, wave_n; /* those blocks, or those around it that are not recorded so */
     struct ws_barrier bars[WS_N_BARRIERS];
-    uint32_t bars_used; /* mask of those that something has arrived at */
+    uint32_t bars_used; /* mask of those that something has arrived at; and the cluster's bit */
+    struct ws_block_cluster *cluster, own_cluster; /* own_cluster: alone, or of rank 0 */
+    uint32_t rank, stuck_at; /* stuck_at: see ws_blockrun_is_stuck(): 1 + phase, or 0 */
     /* Of the image's fills, those that differ from block to block, what they are in this one, and
      * what their rows hold: compiled code does without these. */
     uint32_t *block_fills, *filled, *in_rows, n_block_fills;
@@ -201,7 +201,8 @@ static inline const struct ws_space *ws_exec_own_space(const struct ws_blockrun 
 static inline bool ws_exec_is_blocks_own(const struct ws_fill *f)
 {
     return f->kind == WS_FILL_SREG &&
-           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID);
+           (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_SMID || f->sreg == WS_SR_CLUSTERID ||
+            f->sreg == WS_SR_CLUSTER_CTAID || f->sreg == WS_SR_CLUSTER_CTARANK);
 }
 
 /* ---- block.c ---- */
@@ -296,7 +297,7 @@ enum {
     WS_X_ACQUIRE = 1 << 6,
     WS_X_RELEASE = 1 << 7,
     WS_X_SC = 1 << 8,
-    WS_X_CLUSTER = 1 << 11, /* bar: the cluster's */
+    WS_X_CLUSTER = 1 << 11, /* bar, isspacep: the cluster's */
     WS_X_PLAIN = 1 << 12,   /* bar: its number is a constant */
     WS_X_SIZE_SHIFT = 12,   /* bytes of an element */
     WS_X_VEC_SHIFT = 16,

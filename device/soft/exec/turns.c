@@ -32,7 +32,7 @@ enum {
 #define NO_LIMIT ((const struct ws_uop *)UINTPTR_MAX)
 
 /* No warp can run and not all have ended. */
-static void deadlock(struct ws_blockrun *b)
+void ws_exec_deadlock(struct ws_blockrun *b)
 {
     for (uint32_t k = 0; k < b->n_warps; k++) {
         struct ws_warp *w = &b->warps[k];
@@ -552,8 +552,12 @@ static bool end_round(struct ws_blockrun *b)
     struct ws_round *r = &b->round;
     if (b->n_done_warps == b->n_warps)
         return end_step(b, WS_STEP_DONE);
+    if (!r->ran && ws_exec_waits_for_cluster(b)) {
+        b->stuck_at = b->cluster->phase + 1;
+        return end_step(b, let_others_run(b));
+    }
     if (!r->ran) {
-        deadlock(b);
+        ws_exec_deadlock(b);
         return end_step(b, WS_STEP_STOPPED);
     }
     if (r->all_wait)
@@ -592,6 +596,7 @@ void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns)
     r->left = n_warp_insns;
     r->n_had = 0;
     r->has_turn = r->ran = r->over = false;
+    b->stuck_at = 0;
     r->all_wait = true;
 }
 
@@ -618,7 +623,8 @@ enum ws_bar_way ws_exec_bar_whole(struct ws_core_ctx *c, const struct ws_uop *u,
     struct ws_warp *w = c->w;
     uint32_t id = *(const uint32_t *)(const void *)(w->regs + u->a);
     int64_t ran = r->before - budget;
-    if (id >= WS_N_BARRIERS - 1 || b->inspect || b->bars[id].expected || c->penalty)
+    if (u->x & WS_X_CLUSTER || id >= WS_N_BARRIERS || b->inspect || b->bars[id].expected ||
+        c->penalty)
         return WS_BAR_LONG;
     if (b->bars[id].arrived + 32 >= b->n_live) {
         if (budget <= 0)

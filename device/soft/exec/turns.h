@@ -36,6 +36,7 @@ struct ws_warp {
      * whether that was so often that it counts as waiting. */
     uint32_t spin;
     bool waits;
+    uint32_t at_cluster; /* lanes that have arrived at the cluster's barrier, until it opens */
     uint32_t n_splits, stamp;
     struct ws_split splits[32];
     struct ws_retaddr *rets; /* [depth_max][32] */
@@ -74,6 +75,8 @@ struct ws_round {
 
 /* A step of about so many warp instructions begins. */
 void ws_exec_begin_step(struct ws_blockrun *b, int64_t n_warp_insns);
+/* The block waits for what cannot come: a fault. */
+void ws_exec_deadlock(struct ws_blockrun *b);
 /* Before the first split of a step runs, and whenever the core was left: what comes next. Then the
  * core is to be entered at ctx.u, or into segment ctx.enter. Return: false: the step is over, and
  * has ended as round.step says. */

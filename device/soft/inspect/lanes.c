@@ -18,6 +18,7 @@
 #include "device/soft/exec/async.h"
 #include "device/soft/exec/tensor.h"
 #include "device/soft/exec/matrix.h"
+#include "device/soft/exec/shared.h"
 #include "device/soft/jit/jit.h"
 
 typedef void ws_look_fn(struct ws_core_ctx *c, const struct ws_uop *u,
@@ -51,10 +52,10 @@ static void touch_with(struct ws_core_ctx *c, const struct ws_uop *u, unsigned l
     uint64_t window = WS_WINDOW_OF(va), off = va & ~WS_WINDOW_OF(UINT64_MAX);
     struct ws_inspect_access a = {.who = ws_inspect_lane(c, u, lane), .bytes = bytes, .does = does};
     if (space == WS_SP_SHARED || (space == WS_SP_GENERIC && window == WS_WINDOW_SHARED)) {
-        a.at = off;
-        if ((!window || window == WS_WINDOW_SHARED) && off < c->shared_bytes &&
-            c->shared_bytes - off >= bytes)
-            ws_inspect_shared(&a);
+        if (!window || window == WS_WINDOW_SHARED)
+            a.of = ws_exec_shared_block(c, off, bytes, &a.at);
+        if (a.of)
+            (a.of == c->b ? ws_inspect_shared : ws_inspect_remote)(&a);
     } else if (space == WS_SP_GLOBAL || (space == WS_SP_GENERIC && !window)) {
         const struct ws_mapping *m = ws_exec_map(c, va, bytes);
         a.at = va;
@@ -126,11 +127,6 @@ static void look_matrix(struct ws_core_ctx *c, const struct ws_uop *u,
         look_lines(c, u, o, (unsigned)__builtin_ctz(lanes));
 }
 
-static uint64_t place_in(const struct ws_core_ctx *c, const struct ws_async_place *p, unsigned lane)
-{
-    return address_in(c, p->row, p->a32, p->offset, lane);
-}
-
 /* A box in shared memory is taken as a whole, also what is outside of the tensor. */
 static void look_tensor(struct ws_core_ctx *c, const struct ws_uop *u, const struct ws_asyncop *o,
                         unsigned lane)
@@ -140,7 +136,7 @@ static void look_tensor(struct ws_core_ctx *c, const struct ws_uop *u, const str
     struct ws_tensor_row r;
     if (!ws_tensor_box(c, o, lane, &b) || b.n_rows * b.pitch > c->shared_bytes)
         return; /* it faults */
-    touch(c, u, lane, WS_SP_SHARED, place_in(c, loads ? &o->dst : &o->src, lane),
+    touch(c, u, lane, WS_SP_SHARED, ws_async_address(c, loads ? &o->dst : &o->src, lane),
           b.n_rows * b.pitch, loads ? WS_INSPECT_WRITES : WS_INSPECT_READS);
     while (ws_tensor_next(&b, &r))
         if (r.bytes)
@@ -153,31 +149,43 @@ static void look_tensor(struct ws_core_ctx *c, const struct ws_uop *u, const str
 
 /* Copies are made at once, by the thread that asks for them; whoever waits at an mbarrier comes
  * after all that were there before. */
+static void look_async_lane(struct ws_core_ctx *c, const struct ws_uop *u,
+                            const struct ws_asyncop *o, unsigned lane)
+{
+    bool copies = o->what == WS_ASYNC_COPY || o->what == WS_ASYNC_BULK;
+    uint32_t bytes = o->size_bytes, have;
+    if (o->n_at)
+        look_tensor(c, u, o, lane);
+    if (o->bytes)
+        memcpy(&bytes, c->regs + o->bytes + lane * 4, 4);
+    have = bytes;
+    if (o->src_bytes)
+        memcpy(&have, c->regs + o->src_bytes + lane * 4, 4);
+    if (copies && have && !o->ignore)
+        touch(c, u, lane, o->src.space, ws_async_address(c, &o->src, lane), WS_MIN(have, bytes),
+              WS_INSPECT_READS);
+    if ((copies || o->what == WS_ASYNC_REDUCE) && bytes)
+        touch(c, u, lane, o->dst.space, ws_async_address(c, &o->dst, lane), bytes,
+              copies ? WS_INSPECT_WRITES
+                     : WS_INSPECT_READS | WS_INSPECT_WRITES | WS_INSPECT_STRONG);
+    if (o->mbar.row)
+        touch(c, u, lane, o->mbar.space, ws_async_address(c, &o->mbar, lane), 8,
+              WS_INSPECT_WRITES | WS_INSPECT_STRONG | WS_INSPECT_MEETS);
+}
+
 static void look_async(struct ws_core_ctx *c, const struct ws_uop *u,
                        const struct ws_inspect_op *op, uint32_t lanes)
 {
     const struct ws_asyncop *o = (const struct ws_asyncop *)(uintptr_t)u->imm;
-    bool copies = o->what == WS_ASYNC_COPY || o->what == WS_ASYNC_BULK;
     for (uint32_t m = lanes; m; m &= m - 1) {
         unsigned lane = (unsigned)__builtin_ctz(m);
-        uint32_t bytes = o->size_bytes, have;
-        if (o->n_at)
-            look_tensor(c, u, o, lane);
-        if (o->bytes)
-            memcpy(&bytes, c->regs + o->bytes + lane * 4, 4);
-        have = bytes;
-        if (o->src_bytes)
-            memcpy(&have, c->regs + o->src_bytes + lane * 4, 4);
-        if (copies && have && !o->ignore)
-            touch(c, u, lane, o->src.space, place_in(c, &o->src, lane), WS_MIN(have, bytes),
-                  WS_INSPECT_READS);
-        if ((copies || o->what == WS_ASYNC_REDUCE) && bytes)
-            touch(c, u, lane, o->dst.space, place_in(c, &o->dst, lane), bytes,
-                  copies ? WS_INSPECT_WRITES
-                         : WS_INSPECT_READS | WS_INSPECT_WRITES | WS_INSPECT_STRONG);
-        if (o->mbar.row)
-            touch(c, u, lane, o->mbar.space, place_in(c, &o->mbar, lane), 8,
-                  WS_INSPECT_WRITES | WS_INSPECT_STRONG | WS_INSPECT_MEETS);
+        uint32_t ranks = o->mask ? ws_async_ranks(c, o, lane) : 0;
+        if (!o->mask)
+            look_async_lane(c, u, o, lane);
+        for (; ranks; ranks &= ranks - 1) {
+            struct ws_asyncop one = ws_async_for_rank(o, (uint32_t)__builtin_ctz(ranks));
+            look_async_lane(c, u, &one, lane);
+        }
     }
 }
 
@@ -263,7 +271,8 @@ static const struct ws_uop *look(struct ws_core_ctx *c, const struct ws_uop *u)
     if (lanes)
         touching[op->row].look(c, u, op, lanes);
     const struct ws_uop *next = op->plain(c, u);
-    if (lanes && (op->does & FINDS) == FINDS)
+    bool waits = touching[op->row].look == look_async && c->b->cluster->n > 1;
+    if (lanes && ((op->does & FINDS) == FINDS || waits))
         ws_inspect_found(c->b);
     return next;
 }

@@ -36,17 +36,22 @@ enum {
 };
 struct ws_inspect_access { /* of one lane */
     struct ws_inspect_who who;
-    uint64_t at;   /* the address; in shared memory: its offset there */
-    uint8_t *host; /* of global memory */
+    uint64_t at;            /* the address; in shared memory: its offset there */
+    struct ws_blockrun *of; /* whose shared memory that is */
+    uint8_t *host;          /* of global memory */
     uint64_t bytes;
     unsigned does; /* mask of WS_INSPECT_READS and so on */
     bool idle;     /* a write that leaves the bytes as they are */
 };
 void ws_inspect_shared(const struct ws_inspect_access *a);
+/* The same in the shared memory of another block of the cluster. */
+void ws_inspect_remote(const struct ws_inspect_access *a);
 void ws_inspect_global(const struct ws_inspect_access *a);
 void ws_inspect_race(const struct ws_inspect_access *a);
 /* A strong read of the block's has been made. */
 void ws_inspect_found(struct ws_blockrun *b);
+/* Other blocks may have heard of all that the block did until now. */
+void ws_inspect_left(struct ws_blockrun *b);
 /* A count that rises with each access: says which of two events came first. */
 uint64_t ws_inspect_now(void);
 /* Whether @warp has heard of what @other of the same block did at that clock; the warp's clock. */

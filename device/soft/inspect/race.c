@@ -7,7 +7,8 @@
  * has fenced and then made a strong write (an atomic operation, a volatile or relaxed store, or a
  * release), and the second block has made a strong read since. After a read no fence is needed. It
  * is not asked whether both meant the same place, nor whether the reader has fenced. So what is
- * told is a race; what is not told may be one. Launches are not held against each other.
+ * told is a race; what is not told may be one. Launches are not held against each other. At a
+ * cluster's barrier a block leaves and finds, too, and with its mbarriers those of other blocks.
  *
  * A write that leaves the bytes as they are counts as none: that many threads store the same flag
  * is common, and harmless. So is a plain read of what others change by compare-and-swap, with which
@@ -193,6 +194,12 @@ static void leave(struct ws_inspect_launch *l, uint64_t block, uint64_t fenced)
         b->n_left++;
     }
     pthread_mutex_unlock(&l->lock);
+}
+
+void ws_inspect_left(struct ws_blockrun *b)
+{
+    if (b->g->inspect_launch)
+        leave(b->g->inspect_launch, b->linear, ws_inspect_now());
 }
 
 void ws_inspect_found(struct ws_blockrun *b)

@@ -9,6 +9,10 @@
  * what they find counts from the reader's next fence; mbarriers, acquire and release do both at
  * once.
  *
+ * What blocks of a cluster do to each other's shared memory is not held against anybody: it counts
+ * as written, and as known to all. What a warp tells others there may come back by any of its own
+ * block's mbarriers, so that whoever waits at one of these has heard of it.
+ *
  * A warp is one: accesses of lanes of the same warp are not held against each other. Of more than
  * two warps that read a byte, two are remembered. A warp that has ended counts as being at each
  * later barrier. So what is told is a race; what is not told may be one. */
@@ -52,7 +56,8 @@ struct ws_inspect_block {
     struct clocks fenced[WARPS]; /* the same at its last fence */
     struct clocks found[WARPS];  /* by strong reads since its last fence */
     uint64_t fenced_at[WARPS];   /* when that was (ws_inspect_now()); 0: never */
-    struct clocks gathered[WS_N_BARRIERS], ended;
+    struct clocks gathered[WS_N_BARRIERS + 2], ended; /* the last two: the cluster's, by turns */
+    struct clocks abroad;          /* what its warps have told other blocks of the cluster */
     struct block_places places[2]; /* in shared memory, in global memory */
     struct cell *cells;            /* of each byte */
 };
@@ -95,6 +100,7 @@ void ws_inspect_block_start(struct ws_blockrun *b)
     memset(s->fenced_at, 0, sizeof(s->fenced_at));
     memset(s->gathered, 0, sizeof(s->gathered));
     memset(&s->ended, 0, sizeof(s->ended));
+    memset(&s->abroad, 0, sizeof(s->abroad));
     s->places[0].n = s->places[1].n = 0;
     for (int w = 0; w < WARPS; w++)
         s->now[w].v[w] = 1;
@@ -102,15 +108,24 @@ void ws_inspect_block_start(struct ws_blockrun *b)
 
 /* ---- order ---- */
 
+static bool is_others(const struct ws_blockrun *b, uint32_t bar)
+{
+    return bar >= WS_CLUSTER_BARRIER && b->cluster->n > 1;
+}
+
 void ws_inspect_arrive(struct ws_blockrun *b, uint32_t warp, uint32_t bar)
 {
     struct ws_inspect_block *s = b->inspect;
     hear(&s->gathered[bar], &s->now[warp]);
     s->now[warp].v[warp]++;
+    if (is_others(b, bar))
+        ws_inspect_left(b);
 }
 
 void ws_inspect_pass(struct ws_blockrun *b, uint32_t warp, uint32_t bar)
 {
+    if (is_others(b, bar))
+        ws_inspect_found(b);
     hear(&b->inspect->now[warp], &b->inspect->gathered[bar]);
     hear(&b->inspect->now[warp], &b->inspect->ended);
 }
@@ -156,6 +171,8 @@ uint64_t ws_inspect_order(const struct ws_inspect_access *a, bool global)
     bool meets = a->does & WS_INSPECT_MEETS;
     const struct clocks *known = meets ? &s->now[warp] : &s->fenced[warp];
     bool leaves = a->does & WS_INSPECT_WRITES && (meets || s->fenced_at[warp]);
+    if (!global)
+        hear(meets ? &s->now[warp] : &s->found[warp], &s->abroad);
     struct place *p = place_at(&s->places[global], a->at, leaves);
     if (!p)
         return 0;
@@ -269,4 +286,29 @@ void ws_inspect_shared(const struct ws_inspect_access *a)
         tell_unwritten(a);
     if (a->does & WS_INSPECT_STRONG)
         (void)ws_inspect_order(a, false);
+}
+
+void ws_inspect_remote(const struct ws_inspect_access *a)
+{
+    struct ws_inspect_block *s = a->of->inspect, *own = a->who.c->b->inspect;
+    uint32_t warp = a->who.thread / 32;
+    bool written = false;
+    struct mark m = {.src = a->who.src, .there = true}; /* all have heard of clock 0 */
+    if (!s || !own)
+        return;
+    for (uint64_t at = a->at; at < a->at + a->bytes; at++) {
+        struct cell *c = &s->cells[at];
+        if (c->round != s->round)
+            *c = (struct cell){.round = s->round};
+        written |= c->write.there;
+        if (a->does & WS_INSPECT_WRITES)
+            *c = (struct cell){.round = s->round, .write = m};
+    }
+    if (s->unwritten && a->does & WS_INSPECT_READS && !written)
+        tell_unwritten(a);
+    if (!(a->does & WS_INSPECT_STRONG))
+        return;
+    hear(&own->abroad, &own->now[warp]);
+    own->now[warp].v[warp]++;
+    ws_inspect_left(a->who.c->b);
 }

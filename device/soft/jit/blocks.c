@@ -67,7 +67,8 @@ static void set_places(struct next *x, llvm_value at)
         const struct ws_fill *f = &p->img->fills[k];
         if (!ws_exec_is_blocks_own(f))
             continue;
-        bool moves = f->sreg != WS_SR_SMID && (f->dim == 0 || f->dim > 2);
+        bool moves =
+            (f->sreg == WS_SR_CTAID || f->sreg == WS_SR_CLUSTERID) && (f->dim == 0 || f->dim > 2);
         if (moves)
             ws_jit_store(e, at, ws_jit_plus(e, filled, n * sizeof(uint32_t)), 4);
         n++;

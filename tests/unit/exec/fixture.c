@@ -285,6 +285,52 @@ static void run_in_runs(struct fix *f, struct ws_grid *g, uint64_t left)
     ws_blockrun_free(b);
 }
 
+/* The blocks of one cluster take turns. */
+static void run_cluster(struct fix *f, struct ws_grid *g, struct ws_blockrun **b, uint32_t n)
+{
+    uint64_t left = f->max_warp_insns ? f->max_warp_insns : 50000000, step = f->step ? f->step : 97;
+    uint32_t live = n, stuck;
+    bool ended[WS_CLUSTER_MAX] = {false};
+    while (!g->stop && live) {
+        stuck = 0;
+        for (uint32_t k = 0; k < n && !g->stop; k++) {
+            if (ended[k])
+                continue;
+            ended[k] = ws_blockrun_step(b[k], step, &f->work) == WS_STEP_DONE;
+            live -= ended[k];
+            left -= WS_MIN(left, step);
+        }
+        for (uint32_t k = 0; k < n; k++)
+            stuck += !ended[k] && ws_blockrun_is_stuck(b[k]);
+        for (uint32_t k = 0; live && stuck == live && k < n && !g->stop; k++)
+            if (!ended[k])
+                ws_blockrun_deadlock(b[k]);
+        if (!left && !g->stop)
+            g->stop = WS_DEV_E_TIMEOUT;
+    }
+}
+
+static enum ws_dev_error run_clusters(struct fix *f, struct ws_grid *g)
+{
+    uint32_t n = ws_grid_cluster_blocks(g);
+    uint64_t n_blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
+    struct ws_blockrun *b[WS_CLUSTER_MAX];
+    assert_true(n <= WS_CLUSTER_MAX);
+    for (uint32_t k = 0; k < n; k++)
+        assert_int_equal(ws_blockrun_new(&b[k], g), 0);
+    for (uint64_t at = 0; !g->stop && at < n_blocks; at += n) {
+        for (uint32_t k = 0; k < n; k++)
+            ws_blockrun_start(b[k], ws_grid_in_clusters(g, at + k), k, 0);
+        ws_blockrun_join(b, n);
+        run_cluster(f, g, b, n);
+    }
+    for (uint32_t k = 0; k < n; k++)
+        ws_blockrun_free(b[k]);
+    f->error = (enum ws_dev_error)g->stop;
+    memcpy(f->text, g->text, sizeof(f->text));
+    return f->error;
+}
+
 /* One launch of kernel @kernel. @raise_after: the flag goes up after so many rounds; 0: never. */
 static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_t kernel,
                                   const uint32_t grid[3], const void *params, uint32_t raise_after)
@@ -302,8 +348,12 @@ static enum ws_dev_error run_grid(struct fix *f, const struct launch *l, uint32_
         .sm = 75,
         .grid_id = 7,
         .local_bytes_max = f->local_bytes_max,
+        .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
+        .explicit_cluster = l->cluster[0] != 0,
         .reuse = f->reuse,
     };
+    if (l->cluster[0])
+        return run_clusters(f, &g);
     uint64_t n = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2], next = 0,
              left = f->max_warp_insns ? f->max_warp_insns : 50000000;
     unsigned width = l->co_resident ? l->co_resident : 1, busy = 0;

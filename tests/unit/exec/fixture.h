@@ -4,6 +4,7 @@
 #ifndef WS_TESTS_UNIT_EXEC_FIXTURE_H
 #define WS_TESTS_UNIT_EXEC_FIXTURE_H
 
+#include "base/launch_check.h"
 #include "device/soft/exec/exec.h"
 #include "ptx/passes/pass.h"
 
@@ -69,6 +70,7 @@ struct launch {
     uint32_t grid[3], block[3], shared;
     const void *params;
     unsigned co_resident; /* blocks at once; 0: 1 */
+    uint32_t cluster[3];  /* blocks of a cluster; 0: each block runs alone */
 };
 
 void fix_init(struct fix *f);
