@@ -208,10 +208,26 @@ static bool sms_ok(const struct ws_gpu_spec *spec, const struct ws_sm_set *sms)
     return n == sms->n;
 }
 
+static void fail_cluster(struct ws_op *op, const struct ws_gpu_spec *spec,
+                         const struct ws_kernel_info *k)
+{
+    const uint32_t *g = op->launch.grid, *c = op->launch.cluster, *own = k->cluster;
+    char compiled[64] = "";
+    if (own[0])
+        snprintf(compiled, sizeof(compiled), "; the kernel was compiled for %ux%ux%u", own[0],
+                 own[1], own[2]);
+    ws_check_fail(
+        op, WS_DEV_E_INVALID_CLUSTER,
+        "%s: clusters of %ux%ux%u blocks, of which a grid of %ux%ux%u must be made; up to "
+        "%u blocks are possible on %s%s",
+        k->name, c[0], c[1], c[2], g[0], g[1], g[2], ws_launch_max_cluster(spec->cc_major, true),
+        spec->name, compiled);
+}
+
 static void check_shape(struct ws_op *op, const struct ws_gpu_spec *spec,
                         const struct ws_kernel_info *k)
 {
-    const uint32_t *g = op->launch.grid, *b = op->launch.block;
+    const uint32_t *g = op->launch.grid, *b = op->launch.block, *c = op->launch.cluster;
     struct ws_launch_shape l = {
         .grid = {g[0], g[1], g[2]},
         .block = {b[0], b[1], b[2]},
@@ -220,6 +236,11 @@ static void check_shape(struct ws_op *op, const struct ws_gpu_spec *spec,
         .max_threads_per_block = spec->max_threads_per_block,
         .max_shared_bytes = spec->shared_bytes_per_block_optin,
         .kernel_max_threads = k->max_threads_per_block,
+        .cluster = {c[0], c[1], c[2]},
+        .kernel_cluster = {k->cluster[0], k->cluster[1], k->cluster[2]},
+        .kernel_must_cluster = k->must_cluster,
+        .kernel_max_cluster = k->max_cluster,
+        .max_cluster = ws_launch_max_cluster(spec->cc_major, true),
     };
     switch (ws_launch_check(&l)) {
     case WS_LAUNCH_VALID:
@@ -246,6 +267,9 @@ static void check_shape(struct ws_op *op, const struct ws_gpu_spec *spec,
                       k->name, (unsigned long long)ws_launch_shared_bytes(&l),
                       k->static_shared_bytes, spec->shared_bytes_per_block_optin);
         break;
+    case WS_LAUNCH_BAD_CLUSTER:
+        fail_cluster(op, spec, k);
+        break;
     }
 }
 
@@ -261,6 +285,7 @@ bool ws_check_launch(struct ws_op *op, const struct ws_gpu_spec *spec,
         ws_check_fail(op, WS_DEV_E_INVALID_VALUE, "%s can't run: %s", k->name, k->unsupported);
         return false;
     }
+    ws_op_take_cluster(op, k);
     check_shape(op, spec, k);
     if (op->error)
         return false;

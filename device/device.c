@@ -26,6 +26,7 @@ const char *ws_dev_error_name(enum ws_dev_error e)
         [WS_DEV_E_NO_MEMORY] = "no-memory",
         [WS_DEV_E_INVALID_CONFIGURATION] = "invalid-configuration",
         [WS_DEV_E_COOPERATIVE_TOO_LARGE] = "cooperative-too-large",
+        [WS_DEV_E_INVALID_CLUSTER] = "invalid-cluster",
         [WS_DEV_E_CANCELLED] = "cancelled",
     };
     return (unsigned)e < _WS_DEV_E_N ? names[e] : "unknown";

@@ -25,6 +25,7 @@ enum ws_dev_error {
     WS_DEV_E_NO_MEMORY,
     WS_DEV_E_INVALID_CONFIGURATION,
     WS_DEV_E_COOPERATIVE_TOO_LARGE,
+    WS_DEV_E_INVALID_CLUSTER,
     WS_DEV_E_CANCELLED,
     _WS_DEV_E_N
 };
@@ -97,6 +98,8 @@ struct ws_op {
             struct ws_dinstance *instance;
             uint32_t kernel;
             uint32_t grid[3], block[3], shared_bytes, flags;
+            /* Blocks of a cluster; 0: as the kernel says, which may be that there are none. */
+            uint32_t cluster[3];
             const void *params;
             uint32_t param_bytes;
             struct ws_sm_set sms;
@@ -138,6 +141,13 @@ static inline uint64_t ws_op_copy_bytes(const struct ws_op *op)
            (op->copy.depth ? op->copy.depth : 1);
 }
 
+/* Whether blocks of a launch must be there at once: all, or those of a cluster. */
+static inline bool ws_op_is_together(const struct ws_op *op)
+{
+    const uint32_t *c = op->launch.cluster;
+    return op->launch.flags & WS_LAUNCH_COOPERATIVE || c[0] > 1 || c[1] > 1 || c[2] > 1;
+}
+
 /* The space that a launch's instance is of: a launch of several clients has its code in what is
  * common to them. */
 static inline struct ws_space *ws_op_code_space(const struct ws_op *op)
@@ -153,6 +163,9 @@ struct ws_kernel_info {
     uint32_t static_shared_bytes, local_bytes, n_regs /* per thread, estimated from the PTX */,
         max_threads_per_block, const_bytes;
     uint32_t ptx_version, sm;
+    uint32_t cluster[3];  /* blocks of a cluster that it was compiled for; 0: any */
+    uint32_t max_cluster; /* the most blocks of a cluster; 0: not said */
+    bool must_cluster;    /* a launch has to say how large clusters are, where the kernel doesn't */
     /* NULL, or why it can't be launched; then only name and parameters are true. */
     const char *unsupported;
     bool uses_heap; /* calls malloc() or free(), or starts others */
@@ -166,12 +179,25 @@ struct ws_kernel_info {
 static inline struct ws_kernel_info ws_kernel_info_of(const struct ws_ptx_module *m,
                                                       const struct ws_ptx_func *f)
 {
-    return (struct ws_kernel_info){.name = f->name,
-                                   .n_params = f->n_params,
-                                   .param_bytes = (uint32_t)f->param_bytes,
-                                   .params = f->params,
-                                   .ptx_version = m->version,
-                                   .sm = m->sm};
+    return (struct ws_kernel_info){
+        .name = f->name,
+        .n_params = f->n_params,
+        .param_bytes = (uint32_t)f->param_bytes,
+        .params = f->params,
+        .ptx_version = m->version,
+        .sm = m->sm,
+        .cluster = {f->reqnctapercluster[0], f->reqnctapercluster[1], f->reqnctapercluster[2]},
+        .max_cluster = f->maxclusterrank,
+        .must_cluster = f->explicitcluster};
+}
+/* A launch that does not say how large its clusters are has those of its kernel, if there are
+ * any. */
+static inline void ws_op_take_cluster(struct ws_op *op, const struct ws_kernel_info *k)
+{
+    uint32_t *c = op->launch.cluster;
+    bool says = c[0] || c[1] || c[2];
+    for (int i = 0; !says && i < 3; i++)
+        c[i] = k->cluster[i];
 }
 struct ws_dmodule_info {
     uint64_t later_bytes; /* of memory of this process that the device may take for it later */

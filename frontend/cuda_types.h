@@ -60,8 +60,12 @@ enum {
     WS_CUDA_MEMORY_MANAGED
 };
 
-/* The largest values of cudaFuncCache and cudaSharedMemConfig. */
-enum { WS_CUDA_CACHE_CONFIG_LAST = 3, WS_CUDA_SHARED_CONFIG_LAST = 2 };
+/* The largest values of cudaFuncCache, cudaSharedMemConfig, cudaClusterSchedulingPolicy. */
+enum {
+    WS_CUDA_CACHE_CONFIG_LAST = 3,
+    WS_CUDA_SHARED_CONFIG_LAST = 2,
+    WS_CUDA_CLUSTER_SCHEDULING_LAST = 2
+};
 
 enum { /* cudaMemcpyKind */
        WS_CUDA_COPY_H2H,

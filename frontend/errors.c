@@ -54,6 +54,8 @@ int ws_drv_error(ws_err e)
         return CUDA_UNSUPPORTED_PTX;
     case WS__ERROR__COOPERATIVE_TOO_LARGE:
         return CUDA_COOPERATIVE_TOO_LARGE;
+    case WS__ERROR__INVALID_CLUSTER:
+        return CUDA_INVALID_CLUSTER_SIZE;
     case WS__ERROR__NOT_SUPPORTED:
         return CUDA_NOT_SUPPORTED;
     case WS__ERROR__INVALID_DEVICE:

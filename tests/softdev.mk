@@ -41,6 +41,12 @@ tests_unit_device_test_preempt_SOURCES = tests/unit/device/test_preempt.c \
 tests_unit_device_test_preempt_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/device/test_preempt
 
+check_PROGRAMS += tests/unit/device/test_clusters
+tests_unit_device_test_clusters_SOURCES = tests/unit/device/test_clusters.c \
+	tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h \
+	tests/unit/device/exec_double.c
+tests_unit_device_test_clusters_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_clusters
 check_PROGRAMS += tests/unit/device/test_scaled
 tests_unit_device_test_scaled_SOURCES = tests/unit/device/test_scaled.c \
 	tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h \

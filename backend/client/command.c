@@ -176,6 +176,7 @@ Ws__Error ws_error_of_device(enum ws_dev_error e)
         [WS_DEV_E_NO_MEMORY] = WS__ERROR__OUT_OF_MEMORY,
         [WS_DEV_E_INVALID_CONFIGURATION] = WS__ERROR__INVALID_CONFIGURATION,
         [WS_DEV_E_COOPERATIVE_TOO_LARGE] = WS__ERROR__COOPERATIVE_TOO_LARGE,
+        [WS_DEV_E_INVALID_CLUSTER] = WS__ERROR__INVALID_CLUSTER,
         [WS_DEV_E_CANCELLED] = WS__ERROR__CANCELLED,
     };
     return (unsigned)e < _WS_DEV_E_N ? map[e] : WS__ERROR__INTERNAL;

@@ -55,6 +55,13 @@ static void set_shape(struct ws_op *op, const uint32_t grid[3], const uint32_t b
     op->launch.shared_bytes = shared_bytes;
 }
 
+static void set_cluster(struct ws_op *op, const uint32_t cluster[3],
+                        const struct ws_kernel_info *info)
+{
+    memcpy(op->launch.cluster, cluster, sizeof(op->launch.cluster));
+    ws_op_take_cluster(op, info);
+}
+
 Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t seq, bool *ret_queued)
 {
     struct ws_stream *s = ws_stream_find(c, m->stream);
@@ -90,10 +97,10 @@ Ws__Error ws_launch_submit(struct ws_client *c, const Ws__Launch *m, uint64_t se
     j->op.launch.flags = m->flags & 1 ? WS_LAUNCH_COOPERATIVE : 0;
     j->op.launch.params = params;
     j->op.launch.param_bytes = n;
-    /* Blocks of a cooperative launch must all be there at once, and the program has counted the
-     * device's SMs. */
-    j->op.launch.sms =
-        j->op.launch.flags & WS_LAUNCH_COOPERATIVE ? s->context->task_sms : s->context->sms;
+    set_cluster(&j->op, (const uint32_t[]){m->cluster_x, m->cluster_y, m->cluster_z}, info);
+    /* Blocks of a cooperative launch, or of a cluster, must all be there at once, and the program
+     * has counted the device's SMs. */
+    j->op.launch.sms = ws_op_is_together(&j->op) ? s->context->task_sms : s->context->sms;
     j->learn = ws_learn_code_kernel(mod->code->learn, index);
     j->op.launch.progress = NULL;
     j->op.launch.parts = NULL;
@@ -115,9 +122,10 @@ static void next_launch(struct ws_command *j, const struct ws_start *w)
     const struct ws_kernel_info *info = &j->module->code->info->kernels[w->launch.kernel];
     struct ws_op *op = &j->op;
     ws_context_sms(x);
-    op->launch.sms = x->sms;
     op->launch.kernel = w->launch.kernel;
     set_shape(op, w->launch.grid, w->launch.block, w->launch.shared_bytes);
+    set_cluster(op, (const uint32_t[3]){0}, info);
+    op->launch.sms = ws_op_is_together(op) ? x->task_sms : x->sms;
     op->launch.params = w->params;
     op->launch.param_bytes = w->param_bytes;
     op->launch.started = j->started;

@@ -151,7 +151,7 @@ void ws_relaunch_begin(struct ws_command *j, const struct ws_rewritten *kernel,
     struct ws_ptx_shape grid;
     bool fits = (uint64_t)info->static_shared_bytes + j->op.launch.shared_bytes <=
                 j->stream->context->gpu->device->spec.shared_bytes_per_block_optin;
-    if (!ws_ptx_shape_set(&grid, g) || j->op.launch.flags || !fits ||
+    if (!ws_ptx_shape_set(&grid, g) || ws_op_is_together(&j->op) || !fits ||
         (kernel->flat && (b[1] > 1 || b[2] > 1)) || (kernel->waits && crowds_out(j, kernel)))
         return;
     struct ws_relaunch *r = ws_alloc(sizeof(*r));

@@ -43,6 +43,11 @@ static Ws__Kernel *kernel_message(struct ws_arena *a, const struct ws_kernel_inf
     out->const_bytes = k->const_bytes;
     out->ptx_version = k->ptx_version;
     out->sm = k->sm;
+    out->cluster_x = k->cluster[0];
+    out->cluster_y = k->cluster[1];
+    out->cluster_z = k->cluster[2];
+    out->max_cluster = k->max_cluster;
+    out->must_cluster = k->must_cluster;
     if (k->unsupported) {
         out->unsupported = (char *)k->unsupported;
         out->unsupported_error = ws_error_of_kernel(k);

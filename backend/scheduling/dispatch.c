@@ -203,20 +203,20 @@ static void hold(struct ws_gpu_job *g, struct ws_stream *s)
     g->is_priced = false; /* its head may name more */
 }
 
-static bool is_cooperative(const struct ws_command *j)
+static bool is_together(const struct ws_command *j)
 {
-    return j->op.kind == WS_OPK_LAUNCH && j->op.launch.flags & WS_LAUNCH_COOPERATIVE;
+    return j->op.kind == WS_OPK_LAUNCH && ws_op_is_together(&j->op);
 }
 
-/* @sms: of its job, n == 0: all. Blocks of a cooperative launch must all be there at once, and the
- * program has counted all SMs of its task. */
+/* @sms: of its job, n == 0: all. Blocks of a cooperative launch, or of a cluster, must all be there
+ * at once, and the program has counted all SMs of its task. */
 static void choose_sms(struct ws_command *j, const struct ws_sm_set *sms)
 {
     struct ws_context *x = j->stream->context;
     if (j->op.kind != WS_OPK_LAUNCH)
         return;
     ws_context_choose_sms(x, sms, &j->op.launch.sms);
-    if (is_cooperative(j))
+    if (is_together(j))
         j->op.launch.sms = x->task_sms;
 }
 
@@ -256,7 +256,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         if (!g)
             return false;
         g->part = part;
-        g->cooperative = is_cooperative(j);
+        g->cooperative = is_together(j);
         uint64_t before = ws_clock_ns();
         ws_dispatch_foresee(d, g, j);
         d->foresee_ns_max = WS_MAX(d->foresee_ns_max, ws_clock_ns() - before);
@@ -266,7 +266,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
         return false; /* if it has started, the stream was woken and asks again */
     }
     if (g->state != WS_JOB_RUNNING || g->stopping) {
-        g->cooperative |= is_cooperative(j);
+        g->cooperative |= is_together(j);
         hold(g, s);
         if (g->aside && !g->n_in_flight) {
             ws_dispatch_come_back(d, g);
@@ -276,7 +276,7 @@ bool ws_dispatch_pass(struct ws_stream *s, struct ws_command *j)
     }
     j->in_job = true;
     g->n_in_flight++;
-    if (is_cooperative(j) && !g->cooperative)
+    if (is_together(j) && !g->cooperative)
         ws_dispatch_widen(d, g);
     choose_sms(j, &g->sms);
     return true;

@@ -134,7 +134,8 @@ static int n_sm_of_task(const struct ws_dispatch *d, const struct ws_gpu_job *g)
     return x->task_sms.n ? (int)x->task_sms.n : d->gpus[x->gpu->device->index].sm_limit;
 }
 
-/* What the policy has decided for a job with cooperative launches, on all SMs. */
+/* What the policy has decided for a job with launches whose blocks must be there together, on all
+ * SMs. */
 static void widen(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_decision *p)
 {
     int n_sm = n_sm_of_task(d, g);
@@ -145,8 +146,8 @@ static void widen(struct ws_dispatch *d, struct ws_gpu_job *g, struct ws_policy_
     p->end = predict(d, g, p->gpu, n_sm);
     p->energy = NAN; /* of another number of SMs */
     size_t n = strlen(p->why);
-    snprintf(p->why + n, sizeof(p->why) - n, "%sa cooperative launch needs all its SMs",
-             n ? "; " : "");
+    snprintf(p->why + n, sizeof(p->why) - n,
+             "%sa launch, cooperative or of clusters, needs all its SMs", n ? "; " : "");
 }
 
 void ws_dispatch_widen(struct ws_dispatch *d, struct ws_gpu_job *g)

@@ -60,9 +60,10 @@ struct ws_gpu_job {
     bool gated;            /* it needs its GPU as a whole, and can't be stopped (dispatch_gate.c) */
     bool due;              /* …the policy gave it one that is not free yet */
     bool refused;          /* a decision on it made no sense */
-    bool cooperative;      /* it has cooperative launches, so it runs on all SMs of its task */
-    bool aside; /* others waited for it too long (dispatch_urge.c): policies don't see it */
-    int index;  /* of its task, in system.tasks */
+    bool cooperative; /* blocks of its launches must be there together, so it runs on all SMs of
+                            * its task */
+    bool aside;       /* others waited for it too long (dispatch_urge.c): policies don't see it */
+    int index;        /* of its task, in system.tasks */
     uint64_t id, seq;
     double release_ms, deadline_ms; /* absolute; deadline INFINITY: none */
     double start_ms, predicted_ms;  /* of this start; end of it all as predicted */

@@ -92,8 +92,8 @@ static int check_member(const struct ws_command *j, const struct ws_gpu *gpu, ch
         return refuse(why, bytes, "%s: its client's context is lost", j->kernel_name);
     if (j->relaunch || j->op.launch.progress)
         return refuse(why, bytes, "%s: a launch in parts", j->kernel_name);
-    if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE)
-        return refuse(why, bytes, "%s: a cooperative launch", j->kernel_name);
+    if (ws_op_is_together(&j->op))
+        return refuse(why, bytes, "%s: a cooperative launch, or one of clusters", j->kernel_name);
     if (k->unsupported || k->uses_heap)
         return refuse(why, bytes, "%s: %s", k->name,
                       k->unsupported ? k->unsupported : "it calls malloc()");

@@ -116,8 +116,9 @@ static bool is_movable(const struct ws_allocation *a)
            ws_list_empty(&o->exports) && !o->is_shared && !a->freeing;
 }
 
-/* Whether what waits could run there: a cooperative grid was sized for the GPU that the program
- * knows, a block may be too large. Looks at all streams, of which who may leave has not many. */
+/* Whether what waits could run there: a cooperative grid, or a cluster, was sized for the GPU that
+ * the program knows, a block may be too large. Looks at all streams, of which who may leave has not
+ * many. */
 static bool fits(const struct ws_context *x, const struct ws_gpu *to)
 {
     ws_list_for_each (n, &x->job->held) {
@@ -127,7 +128,7 @@ static bool fits(const struct ws_context *x, const struct ws_gpu *to)
             continue;
         const struct ws_module *m = j->module;
         const uint32_t *b = j->op.launch.block;
-        if (j->op.launch.flags & WS_LAUNCH_COOPERATIVE ||
+        if (ws_op_is_together(&j->op) ||
             ws_device_occupancy(to->device, m->code->dmodule, j->op.launch.kernel,
                                 b[0] * b[1] * b[2], j->op.launch.shared_bytes, &o) ||
             !o.blocks_per_sm)

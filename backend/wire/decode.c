@@ -169,7 +169,7 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
     *l = (Ws__Launch)WS__LAUNCH__INIT;
     while (w.p < w.end) {
         if (!next(&w, &f) || ++n > MANY_FIELDS ||
-            (f.number == 11 ? f.type != BYTES : f.number <= 10 && f.type != VARINT))
+            (f.number == 11 ? f.type != BYTES : f.number <= 14 && f.type != VARINT))
             return false;
         switch (f.number) {
         case 1:
@@ -204,6 +204,15 @@ bool ws_decode_launch(struct ws_bytes command, Ws__Launch *l)
             break;
         case 11:
             l->params = (ProtobufCBinaryData){f.bytes.n, (uint8_t *)f.bytes.p};
+            break;
+        case 12:
+            l->cluster_x = (uint32_t)f.value;
+            break;
+        case 13:
+            l->cluster_y = (uint32_t)f.value;
+            break;
+        case 14:
+            l->cluster_z = (uint32_t)f.value;
             break;
         default:
             break;

@@ -115,6 +115,7 @@ static void set_launch(struct ws_proxy_op *o)
     s->launch.kernel = op->launch.kernel;
     memcpy(s->launch.grid, op->launch.grid, sizeof(s->launch.grid));
     memcpy(s->launch.block, op->launch.block, sizeof(s->launch.block));
+    memcpy(s->launch.cluster, op->launch.cluster, sizeof(s->launch.cluster));
     s->launch.shared_bytes = op->launch.shared_bytes;
     s->launch.flags = op->launch.flags;
     s->launch.param_bytes = op->launch.params ? op->launch.param_bytes : 0;

@@ -155,7 +155,8 @@ struct ws_wire_submit {
     } fill;
     struct {
         uint64_t instance;
-        uint32_t kernel, grid[3], block[3], shared_bytes, flags, param_bytes, has_progress;
+        uint32_t kernel, grid[3], block[3], cluster[3], shared_bytes, flags, param_bytes,
+            has_progress;
         struct ws_cuda_progress progress;
         struct ws_sm_set sms;
         uint64_t heap_va, heap_bytes, print_bytes, stack_bytes; /* of the space; heap_va 0: none */

@@ -116,13 +116,11 @@ static int max_clusters(enum ws_api api, const void *function, const void *confi
 WS_BOTH_API(cudaOccupancyMaxPotentialClusterSize, cuOccupancyMaxPotentialClusterSize,
             (int *size, const void *function, const void *config), (size, function, config))
 {
-    int clusters;
-    return size ? max_clusters(api, function, config, size, &clusters) : CUDA_INVALID_VALUE;
+    return size ? max_clusters(api, function, config, size, NULL) : CUDA_INVALID_VALUE;
 }
 
 WS_BOTH_API(cudaOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters,
             (int *clusters, const void *function, const void *config), (clusters, function, config))
 {
-    int size;
-    return clusters ? max_clusters(api, function, config, &size, clusters) : CUDA_INVALID_VALUE;
+    return clusters ? max_clusters(api, function, config, NULL, clusters) : CUDA_INVALID_VALUE;
 }

@@ -436,7 +436,7 @@ int ws_channel_post(struct ws_channel *c, const Ws__Command *cmd)
 
 int ws_channel_post_launch(struct ws_channel *c, const Ws__Launch *l)
 {
-    enum { FIELDS_MAX = 10 * 11 + 8 }; /* ten numbers, the head of params */
+    enum { FIELDS_MAX = 13 * 11 + 8 }; /* thirteen numbers, the head of params */
     size_t max = FIELDS_MAX + l->params.len + 8;
     if (max > LENGTH3_MAX)
         return WS__ERROR__LIMIT_EXCEEDED;
@@ -462,6 +462,9 @@ int ws_channel_post_launch(struct ws_channel *c, const Ws__Launch *l)
             memcpy(p, l->params.data, l->params.len);
             p += l->params.len;
         }
+        p = put_field(p, 0x60, l->cluster_x);
+        p = put_field(p, 0x68, l->cluster_y);
+        p = put_field(p, 0x70, l->cluster_z);
         put_length3(launch + 1, p - launch - 4);
         put_length3(command + 1, p - command - 4);
         count_command(c, p - c->batch);

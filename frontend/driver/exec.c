@@ -51,7 +51,7 @@ WS_DRV_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
                                   .shared_bytes = shared,
                                   .stream = stream,
                                   .per_thread = per_thread,
-                                  .cooperative = true};
+                                  .means.cooperative = true};
     return launch(function, &r, args, NULL);
 }
 
@@ -66,7 +66,7 @@ WS_DRV_STREAM_API(cuLaunchKernelEx, _ptsz,
                                   .shared_bytes = c->sharedMemBytes,
                                   .stream = c->hStream,
                                   .per_thread = per_thread};
-    int code = ws_launch_attributes(c->attrs, c->numAttrs, &r.cooperative);
+    int code = ws_launch_attributes(c->attrs, c->numAttrs, &r.means);
     return code ? code : launch(function, &r, args, extra);
 }
 

@@ -206,8 +206,10 @@ enum { COOPERATIVE = 2, PRIORITY = 8 };
 int ws_node_set_attribute(struct ws_node *n, int id, const union cuda_launch_attribute_value *v)
 {
     struct cuda_launch_attribute a = {.id = id, .val = *v}, *mine = NULL;
-    bool cooperative = n->work.launch.l.flags & 1;
-    int code = ws_launch_attributes(&a, 1, &cooperative);
+    struct ws_launch *l = &n->work.launch.l;
+    struct ws_launch_means means = {.cooperative = l->flags & 1};
+    memcpy(means.cluster, l->cluster, sizeof(means.cluster));
+    int code = ws_launch_attributes(&a, 1, &means);
     if (code)
         return code;
     for (unsigned i = 0; i < n->n_attributes && !mine; i++)
@@ -221,27 +223,30 @@ int ws_node_set_attribute(struct ws_node *n, int id, const union cuda_launch_att
         mine = &p[n->n_attributes++];
     }
     *mine = a;
-    n->work.launch.l.flags = cooperative;
+    l->flags = means.cooperative;
+    memcpy(l->cluster, means.cluster, sizeof(l->cluster));
     return CUDA_OK;
 }
 
 int ws_node_get_attribute(const struct ws_node *n, int id, union cuda_launch_attribute_value *ret)
 {
+    const struct ws_launch *l = &n->work.launch.l;
     struct cuda_launch_attribute a = {.id = id};
-    bool unused;
+    struct ws_launch_means unused;
     for (unsigned i = 0; i < n->n_attributes; i++)
         if (n->attributes[i].id == id) {
             *ret = n->attributes[i].val;
             return CUDA_OK;
         }
-    int code = id == WS_CUDA_ATTR_CLUSTER_DIMENSION || id == WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE
-                   ? CUDA_OK
-                   : ws_launch_attributes(&a, 1, &unused);
+    int code =
+        id == WS_CUDA_ATTR_DEVICE_UPDATABLE_NODE ? CUDA_OK : ws_launch_attributes(&a, 1, &unused);
     if (code)
         return code;
     memset(ret, 0, sizeof(*ret));
     if (id == COOPERATIVE)
-        ret->cooperative = n->work.launch.l.flags & 1;
+        ret->cooperative = l->flags & 1;
+    if (id == WS_CUDA_ATTR_CLUSTER_DIMENSION)
+        ret->cluster = (struct cuda_dim3){l->cluster[0], l->cluster[1], l->cluster[2]};
     return CUDA_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is known of a kernel on a device: attributes, parameters, and how many of its blocks fit an
  * SM. */
+#include "base/launch_check.h"
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/module/module.h"
@@ -44,13 +45,25 @@ int ws_fn_attribute(const struct ws_fn *f, int attribute, int *ret)
         *ret = f->carveout;
         break;
     case WS_FUNC_CACHE_MODE_CA:
-    case WS_FUNC_CLUSTER_SIZE_MUST_BE_SET:
-    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
-    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
-    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
-    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         *ret = 0;
+        break;
+    case WS_FUNC_CLUSTER_SIZE_MUST_BE_SET:
+        *ret = k->must_cluster;
+        break;
+    case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
+        *ret = k->cluster_x ? (int)k->cluster_x : f->cluster[0];
+        break;
+    case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
+        *ret = k->cluster_x ? (int)k->cluster_y : f->cluster[1];
+        break;
+    case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
+        *ret = k->cluster_x ? (int)k->cluster_z : f->cluster[2];
+        break;
+    case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        *ret = f->non_portable_clusters;
+        break;
+    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        *ret = f->cluster_scheduling;
         break;
     default:
         return CUDA_INVALID_VALUE;
@@ -74,15 +87,22 @@ int ws_fn_set_attribute(struct ws_fn *f, int attribute, int value)
         f->carveout = value;
         return CUDA_OK;
     case WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return CUDA_OK; /* without clusters nothing depends on it */
+        f->non_portable_clusters = value != 0;
+        return CUDA_OK;
+    case WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE: /* a hint */
+        if (value < 0 || value > WS_CUDA_CLUSTER_SCHEDULING_LAST)
+            return CUDA_INVALID_VALUE;
+        f->cluster_scheduling = value;
+        return CUDA_OK;
     case WS_FUNC_REQUIRED_CLUSTER_WIDTH:
     case WS_FUNC_REQUIRED_CLUSTER_HEIGHT:
     case WS_FUNC_REQUIRED_CLUSTER_DEPTH:
-        if (value <= 1)
-            return CUDA_OK;
-        ws_session_unsupported("thread block clusters");
-        return CUDA_NOT_SUPPORTED;
+        if (k->cluster_x) /* it was compiled for clusters of that size */
+            return CUDA_NOT_PERMITTED;
+        if (value < 0)
+            return CUDA_INVALID_VALUE;
+        f->cluster[attribute - WS_FUNC_REQUIRED_CLUSTER_WIDTH] = value;
+        return CUDA_OK;
     default:
         return CUDA_INVALID_VALUE;
     }
@@ -124,24 +144,50 @@ int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_byt
     return CUDA_OK;
 }
 
+/* Blocks of a cluster: as the launch says, the kernel, or the program of the function; 0: nobody
+ * does. */
+static uint64_t cluster_blocks(const struct ws_fn *f, const struct ws_launch_means *m)
+{
+    const Ws__Kernel *k = ws_function_info(f->function);
+    const int *set = f->cluster;
+    if (m->cluster[0])
+        return (uint64_t)m->cluster[0] * m->cluster[1] * m->cluster[2];
+    return k->cluster_x ? (uint64_t)k->cluster_x * k->cluster_y * k->cluster_z
+                        : (uint64_t)set[0] * (uint64_t)set[1] * (uint64_t)set[2];
+}
+
+/* How many blocks of a launch are resident at once. Return: a CUDA code. */
+static int resident_blocks(const struct ws_fn *f, const struct ws_launch_config *s, int *ret)
+{
+    uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+    int per_sm = 0;
+    if (!threads || threads > INT32_MAX)
+        return CUDA_INVALID_CONFIGURATION;
+    int code = ws_fn_max_blocks(f, (int)threads, s->shared_bytes, &per_sm);
+    *ret = per_sm * (int)ws_session_device(f->mod->device)->n_sms;
+    return code;
+}
+
 int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_config *s, int *ret_size,
                        int *ret_clusters)
 {
-    bool cooperative = false;
-    int per_sm = 0;
+    struct ws_launch_means means = {.cooperative = false};
+    int resident, most = (int)ws_launch_max_cluster(ws_session_device(f->mod->device)->cc_major,
+                                                    f->non_portable_clusters);
     if (s->n_attributes && !s->attributes)
         return CUDA_INVALID_VALUE;
-    int code = ws_launch_attributes(s->attributes, s->n_attributes, &cooperative);
+    int code = ws_launch_attributes(s->attributes, s->n_attributes, &means);
+    if (!code)
+        code = resident_blocks(f, s, &resident);
     if (code)
         return code;
-    uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
-    if (!threads || threads > INT32_MAX)
-        return CUDA_INVALID_CONFIGURATION;
-    code = ws_fn_max_blocks(f, (int)threads, s->shared_bytes, &per_sm);
-    if (code)
-        return code;
-    *ret_size = 1;
-    *ret_clusters = per_sm * (int)ws_session_device(f->mod->device)->n_sms;
+    uint64_t n = cluster_blocks(f, &means);
+    if (ret_clusters && (n > (uint64_t)most))
+        return CUDA_INVALID_CLUSTER_SIZE;
+    if (ret_clusters)
+        *ret_clusters = resident / (int)WS_MAX(n, 1u);
+    if (ret_size)
+        *ret_size = WS_MIN(most, resident);
     return CUDA_OK;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the runtime's and the driver's launches have in common: the arguments' two forms, the checks
  * that CUDA documents, and launch attributes. */
+#include <string.h>
+
 #include "frontend/context/attributes.h"
 #include "frontend/errors.h"
 #include "frontend/module/module.h"
@@ -61,14 +63,18 @@ ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct 
         .grid = {r->grid[0], r->grid[1], r->grid[2]},
         .block = {r->block[0], r->block[1], r->block[2]},
         .shared_bytes = (uint32_t)r->shared_bytes,
-        .flags = r->cooperative,
+        .flags = r->means.cooperative,
+        .non_portable = f->non_portable_clusters,
         .args = r->args,
         .packed = r->packed,
         .packed_bytes = (uint32_t)r->packed_bytes,
     };
+    bool says = r->means.cluster[0] || r->means.cluster[1] || r->means.cluster[2];
+    for (int i = 0; i < 3; i++)
+        ret->cluster[i] = says ? r->means.cluster[i] : (uint32_t)f->cluster[i];
     if (r->shared_bytes > (size_t)f->max_dynamic_bytes || r->packed_bytes > UINT32_MAX)
         return WS__ERROR__INVALID_VALUE;
-    return r->cooperative ? fits_at_once(f, r) : WS__ERROR__OK;
+    return r->means.cooperative ? fits_at_once(f, r) : WS__ERROR__OK;
 }
 
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
@@ -82,19 +88,18 @@ ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r)
     return e ? e : ws_work_launch(&l, f);
 }
 
-int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative)
+int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n,
+                         struct ws_launch_means *ret)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct cuda_dim3 *c = &v[i].val.cluster;
         switch (v[i].id) {
         case WS_CUDA_ATTR_COOPERATIVE:
-            *ret_cooperative = v[i].val.cooperative != 0;
+            ret->cooperative = v[i].val.cooperative != 0;
             break;
         case WS_CUDA_ATTR_CLUSTER_DIMENSION:
-            if (c->x == 1 && c->y == 1 && c->z == 1) /* a cluster of one block is no cluster */
-                break;
-            ws_session_unsupported("launch attribute: cluster dimension");
-            return CUDA_NOT_SUPPORTED;
+            memcpy(ret->cluster, (const uint32_t[]){c->x, c->y, c->z}, sizeof(ret->cluster));
+            break;
         case WS_CUDA_ATTR_PROGRAMMATIC_EVENT:
             ws_session_unsupported("launch attribute: programmatic event");
             return CUDA_NOT_SUPPORTED;

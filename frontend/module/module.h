@@ -33,6 +33,8 @@ struct ws_fn {
     struct ws_fn *next;       /* of the module */
     int max_dynamic_bytes;    /* dynamic shared memory that a launch may ask for */
     int carveout, cache_config;
+    int cluster[3], cluster_scheduling; /* as the program has set them for this function */
+    bool non_portable_clusters;
     _Atomic uint64_t resident; /* the last answer of fits_at_once() in launch.c */
     struct ws_old_launch *old; /* malloc'ed state of cuFuncSetBlockShape & co. */
 };
@@ -96,11 +98,16 @@ int ws_image_read_file(const char *path, char **ret, uint64_t *ret_bytes);
 void ws_module_reset_device(int device);
 
 /* ---- launch: what both façades check and do ---- */
+struct ws_launch_means { /* launch attributes that change what a launch means */
+    bool cooperative;
+    uint32_t cluster[3]; /* blocks of a cluster; 0: it does not say */
+};
 struct ws_launch_request {
     uint32_t grid[3], block[3];
     size_t shared_bytes;
     const void *stream;
-    bool per_thread, cooperative;
+    bool per_thread;
+    struct ws_launch_means means;
     void **args;
     const void *packed;
     size_t packed_bytes;
@@ -114,9 +121,10 @@ ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct 
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 
-/* Launch attributes: hints are passed over. Return: a CUDA code; NOT_SUPPORTED, having said which,
- * for those that change what a launch means. */
-int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n, bool *ret_cooperative);
+/* Launch attributes: hints are passed over. @ret: what none of them says stays. Return: a CUDA code;
+ * NOT_SUPPORTED, having said which, for others that change what a launch means. */
+int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n,
+                         struct ws_launch_means *ret);
 
 struct ws_launch_config { /* what cudaLaunchConfig_t and CUlaunchConfig ask for */
     uint32_t grid[3], block[3];
@@ -135,8 +143,8 @@ int ws_fn_n_params(const struct ws_fn *f, size_t *n);
 /* Blocks that fit an SM. Return: a CUDA code. */
 int ws_fn_max_blocks(const struct ws_fn *f, int block_threads, size_t shared_bytes,
                      int *ret_blocks);
-/* Clusters have one block here: the largest size, and how many are resident at once. Return: a CUDA
- * code; NOT_SUPPORTED, said by name, for larger ones. */
+/* The largest cluster, in blocks, and how many of the size that the launch or the kernel says are
+ * resident at once; one of the two may be NULL. Return: a CUDA code. */
 int ws_fn_max_clusters(const struct ws_fn *f, const struct ws_launch_config *s, int *ret_size,
                        int *ret_clusters);
 /* Dynamic shared memory for each of @n_blocks blocks on an SM. Return: a CUDA code. */

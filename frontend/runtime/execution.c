@@ -11,7 +11,7 @@
 /* ---- launch ---- */
 
 static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **args,
-                  size_t shared_bytes, void *stream, bool per_thread, bool cooperative)
+                  size_t shared_bytes, void *stream, bool per_thread, struct ws_launch_means means)
 {
     struct ws_fn *f;
     struct ws_launch_request r = {
@@ -20,7 +20,7 @@ static int launch(const void *function, struct cuda_dim3 grid, struct cuda_dim3 
         .shared_bytes = shared_bytes,
         .stream = stream,
         .per_thread = per_thread,
-        .cooperative = cooperative,
+        .means = means,
         .args = args,
     };
     WS_RT_ENTER(device);
@@ -37,7 +37,8 @@ WS_RT_STREAM_API(cudaLaunchKernel, _ptsz,
                   size_t shared_bytes, void *stream),
                  (function, grid, block, args, shared_bytes, stream))
 {
-    return launch(function, grid, block, args, shared_bytes, stream, per_thread, false);
+    return launch(function, grid, block, args, shared_bytes, stream, per_thread,
+                  (struct ws_launch_means){.cooperative = false});
 }
 WS_RT_ALIAS(__cudaLaunchKernel, cudaLaunchKernel)
 WS_RT_ALIAS(__cudaLaunchKernel_ptsz, cudaLaunchKernel_ptsz)
@@ -47,21 +48,22 @@ WS_RT_STREAM_API(cudaLaunchCooperativeKernel, _ptsz,
                   size_t shared_bytes, void *stream),
                  (function, grid, block, args, shared_bytes, stream))
 {
-    return launch(function, grid, block, args, shared_bytes, stream, per_thread, true);
+    return launch(function, grid, block, args, shared_bytes, stream, per_thread,
+                  (struct ws_launch_means){.cooperative = true});
 }
 
 WS_RT_STREAM_API(cudaLaunchKernelExC, _ptsz,
                  (const struct cuda_launch_config *c, const void *function, void **args),
                  (c, function, args))
 {
-    bool cooperative = false;
+    struct ws_launch_means means = {.cooperative = false};
     if (!c || (c->numAttrs && !c->attrs))
         return ws_rt_record(CUDA_INVALID_VALUE);
-    int code = ws_launch_attributes(c->attrs, c->numAttrs, &cooperative);
+    int code = ws_launch_attributes(c->attrs, c->numAttrs, &means);
     if (code)
         return ws_rt_record(code);
     return launch(function, c->gridDim, c->blockDim, args, c->dynamicSmemBytes, c->stream,
-                  per_thread, cooperative);
+                  per_thread, means);
 }
 
 /* ---- functions ---- */
@@ -99,6 +101,15 @@ WS_RT_API(cudaFuncGetAttributes, (struct cuda_func_attributes * a, const void *f
     a->binaryVersion = attribute(f, WS_FUNC_BINARY_VERSION);
     a->maxDynamicSharedSizeBytes = attribute(f, WS_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES);
     a->preferredShmemCarveout = attribute(f, WS_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT);
+    if (bytes < sizeof(*a))
+        return CUDA_OK;
+    a->clusterDimMustBeSet = attribute(f, WS_FUNC_CLUSTER_SIZE_MUST_BE_SET);
+    a->requiredClusterWidth = attribute(f, WS_FUNC_REQUIRED_CLUSTER_WIDTH);
+    a->requiredClusterHeight = attribute(f, WS_FUNC_REQUIRED_CLUSTER_HEIGHT);
+    a->requiredClusterDepth = attribute(f, WS_FUNC_REQUIRED_CLUSTER_DEPTH);
+    a->clusterSchedulingPolicyPreference =
+        attribute(f, WS_FUNC_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+    a->nonPortableClusterSizeAllowed = attribute(f, WS_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
     return CUDA_OK;
 }
 

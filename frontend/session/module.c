@@ -369,6 +369,11 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
         .max_threads_per_block = d->max_threads_per_block,
         .max_shared_bytes = d->shared_bytes_per_block_optin,
         .kernel_max_threads = k->max_threads_per_block,
+        .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
+        .kernel_cluster = {k->cluster_x, k->cluster_y, k->cluster_z},
+        .kernel_must_cluster = k->must_cluster,
+        .kernel_max_cluster = k->max_cluster,
+        .max_cluster = ws_launch_max_cluster(d->cc_major, l->non_portable),
     };
     switch (ws_launch_check(&shape)) {
     case WS_LAUNCH_VALID:
@@ -379,6 +384,8 @@ static ws_err check_shape(const struct ws_launch *l, const Ws__Kernel *k, const 
     case WS_LAUNCH_TOO_MANY_THREADS:
     case WS_LAUNCH_TOO_MUCH_SHARED:
         break;
+    case WS_LAUNCH_BAD_CLUSTER:
+        return WS__ERROR__INVALID_CLUSTER;
     }
     return WS__ERROR__INVALID_VALUE;
 }
@@ -441,6 +448,9 @@ ws_err ws_session_launch(const struct ws_launch *l)
     m.block_z = l->block[2];
     m.shared_bytes = l->shared_bytes;
     m.flags = l->flags;
+    m.cluster_x = l->cluster[0];
+    m.cluster_y = l->cluster[1];
+    m.cluster_z = l->cluster[2];
     m.params = (ProtobufCBinaryData){.len = k->param_bytes, .data = (uint8_t *)packed};
     return ws_channel_post_launch(c, &m);
 }

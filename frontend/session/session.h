@@ -236,6 +236,8 @@ struct ws_launch {
     const struct ws_session_function *function;
     uint64_t stream;
     uint32_t grid[3], block[3], shared_bytes, flags; /* flags: 1 cooperative */
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel says */
+    bool non_portable;   /* clusters may be larger than all GPUs with clusters allow */
     /* one of: */
     void *const *args;     /* addresses of the arguments, as cudaLaunchKernel has them */
     const void *packed;    /* the packed parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER), */

@@ -308,17 +308,6 @@ static void decode_all(struct ws_dec *d, uint32_t func)
     }
 }
 
-/* A block is a cluster here; a kernel that was compiled for larger ones counts on its neighbours'
- * shared memory. */
-static void check_cluster(struct ws_dec *d, const struct ws_ptx_func *f)
-{
-    const uint32_t *n = f->reqnctapercluster;
-    uint64_t blocks = (uint64_t)WS_MAX(n[0], 1u) * WS_MAX(n[1], 1u) * WS_MAX(n[2], 1u);
-    if (blocks > 1)
-        ws_dec_unsupported(d, "thread block clusters of %llu blocks (.reqnctapercluster)",
-                           (unsigned long long)blocks);
-}
-
 int ws_dec_new(struct ws_dec **ret, struct ws_code *code, struct ws_diags *diags)
 {
     const struct ws_ptx_module *m = code->m;
@@ -387,7 +376,8 @@ int ws_dec_image(struct ws_dec *d, uint32_t func, struct ws_exec_image **ret, ch
 {
     int r = 0;
     if (begin_image(d, func)) {
-        check_cluster(d, &d->m->funcs[func]);
+        if (d->m->funcs[func].blocksareclusters)
+            ws_dec_unsupported(d, "grids that are counted in clusters (.blocksareclusters)");
         decode_all(d, func);
         d->img->uses_heap = d->uses_heap;
         d->img->prints = d->prints;

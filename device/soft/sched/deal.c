@@ -7,14 +7,15 @@
  *
  * Dealing is lazy: a block gets its SM when a worker takes it, and memory for its state when it
  * first runs. So a grid of a million blocks costs as much memory as the blocks that are running.
- * Every block that was dealt is resident and will run. A cooperative kernel is dealt as a whole,
- * and until it fits nothing behind it is dealt.
+ * Every block that was dealt is resident and will run. The blocks of a cluster are dealt together.
+ * A cooperative kernel is dealt as a whole, and until it fits nothing behind it is dealt.
  *
  * The scheduler's lock is held in all functions. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/launch_check.h"
 #include "device/soft/sched/run.h"
 
 enum { ROTATED_EVERY = 5, WAITING_BLOCKS = 4, KERNELS_AT_A_TIME = 128 };
@@ -69,21 +70,34 @@ static bool sm_find(struct ws_tenant *t, const struct ws_run *r, uint32_t *ret_s
     return false;
 }
 
-/* Room for all blocks of a cooperative kernel at once, or none is taken. */
-static bool coop_place(struct ws_tenant *t, struct ws_run *r)
+/* Room for so many blocks at once, or none is taken. */
+static bool place_all(struct ws_tenant *t, const struct ws_run *r, uint64_t n_blocks,
+                      struct ws_coop_place *at)
 {
     uint64_t n = 0;
     uint32_t sm;
     struct ws_sm_use *use = t->sms;
-    while (n < r->n_blocks && sm_find(t, r, &sm)) {
+    while (n < n_blocks && sm_find(t, r, &sm)) {
         uint32_t slot = ws_run_occupy_locked(r, &use[sm]);
-        r->coop_at[n++] = (struct ws_coop_place){(uint16_t)sm, (uint16_t)slot};
+        at[n++] = (struct ws_coop_place){(uint16_t)sm, (uint16_t)slot};
     }
-    bool ok = n == r->n_blocks;
+    bool ok = n == n_blocks;
     /* They are taken again when the blocks are dealt. */
     while (n--)
-        ws_run_vacate_locked(r, &use[r->coop_at[n].sm], r->coop_at[n].slot);
+        ws_run_vacate_locked(r, &use[at[n].sm], at[n].slot);
     return ok;
+}
+
+/* Room for the next block, or for all of the next cluster. */
+static bool place_next(struct ws_tenant *t, const struct ws_run *r, struct ws_coop_place *at)
+{
+    uint32_t sm;
+    if (r->n_cluster > 1)
+        return place_all(t, r, r->n_cluster, at);
+    if (!sm_find(t, r, &sm))
+        return false;
+    at->sm = (uint16_t)sm;
+    return true;
 }
 
 static struct ws_dealt_block *block_get(struct ws_sched *s)
@@ -98,28 +112,49 @@ static struct ws_dealt_block *block_get(struct ws_sched *s)
     return b;
 }
 
-static struct ws_dealt_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
-                                      uint32_t sm)
+/* A block, or those of a cluster. NULL: there is no memory for so many. */
+static struct ws_dealt_block *blocks_get(struct ws_sched *s, uint32_t n)
 {
-    struct ws_dealt_block *b = block_get(s);
-    if (!b)
+    struct ws_dealt_block *first = NULL;
+    for (; n; n--) {
+        struct ws_dealt_block *b = block_get(s);
+        if (!b)
+            break;
+        b->mate = first;
+        first = b;
+    }
+    for (struct ws_dealt_block *next; n && first; first = next) {
+        next = first->mate;
+        ws_list_append(&s->free_blocks, &first->link);
+    }
+    return first;
+}
+
+/* The next block, or cluster, at these places. */
+static struct ws_dealt_block *deal_to(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r,
+                                      const struct ws_coop_place *at)
+{
+    struct ws_dealt_block *first = blocks_get(s, r->n_cluster);
+    if (!first)
         return NULL;
-    b->run = r;
-    b->linear = r->n_dealt++;
-    b->sm = sm;
-    b->slot = ws_run_occupy_locked(r, &t->sms[sm]);
+    for (struct ws_dealt_block *b = first; b; b = b->mate, at++) {
+        b->run = r;
+        b->linear = r->n_dealt++;
+        b->sm = at->sm;
+        b->slot = ws_run_occupy_locked(r, &t->sms[at->sm]);
+    }
     r->n_live++;
     if (r->n_dealt == r->n_blocks)
         ws_list_remove(&r->deal_link);
-    return b;
+    return first;
 }
 
-/* How many new blocks of @r make a turn. */
+/* How many new blocks, or clusters, of @r make a turn. */
 static uint32_t batch_of(const struct ws_sched *s, const struct ws_run *r)
 {
     uint64_t mean = r->n_ended ? r->counts.n_warp_insns / r->n_ended : r->stats->block_insns;
     uint64_t n = mean ? WS_TURN_INSNS / WS_MAX(mean, 1) : 1, left = r->n_blocks - r->n_dealt;
-    n = WS_MIN(n, (left + s->n_threads - 1) / s->n_threads);
+    n = WS_MIN(n, (left + s->n_threads - 1) / s->n_threads) / r->n_cluster;
     return (uint32_t)WS_MIN(WS_MAX(n, 1), WS_TURN_BLOCKS_MAX);
 }
 
@@ -136,8 +171,8 @@ static void refuse(struct ws_turn *turn, struct ws_run *r)
 static void coop_deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn,
                       struct ws_run *r)
 {
-    for (uint64_t i = 0; i < r->n_blocks; i++) {
-        struct ws_dealt_block *b = deal_to(s, t, r, r->coop_at[i].sm);
+    for (uint64_t i = 0; i < r->n_blocks; i += r->n_cluster) {
+        struct ws_dealt_block *b = deal_to(s, t, r, &r->coop_at[i]);
         if (!b) {
             refuse(turn, r);
             return;
@@ -154,7 +189,7 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
         if (n_looked++ == KERNELS_AT_A_TIME)
             break;
         if (r->coop) {
-            if (ws_run_starves_locked(r) || !coop_place(t, r))
+            if (ws_run_starves_locked(r) || !place_all(t, r, r->n_blocks, r->coop_at))
                 break; /* nobody overtakes it */
             if (!ws_run_take_all_locked(r)) {
                 t->deal_blocked = true;
@@ -166,9 +201,10 @@ static void deal(struct ws_sched *s, struct ws_tenant *t, struct ws_turn *turn)
         }
         if (ws_run_starves_locked(r))
             continue;
-        uint32_t n = batch_of(s, r), sm;
-        while (turn->n < n && r->n_dealt < r->n_blocks && sm_find(t, r, &sm)) {
-            struct ws_dealt_block *b = deal_to(s, t, r, sm);
+        uint32_t n = batch_of(s, r);
+        struct ws_coop_place at[WS_CLUSTER_MAX];
+        while (turn->n < n && r->n_dealt < r->n_blocks && place_next(t, r, at)) {
+            struct ws_dealt_block *b = deal_to(s, t, r, at);
             if (!b) {
                 if (!r->n_live)
                     refuse(turn, r);
@@ -215,9 +251,11 @@ bool ws_launch_take_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_tu
     }
     if (!turn->n)
         take_from(&t->rotated, WAITING_BLOCKS, turn);
+    /* A cluster gets all its states so, or none: what waits for memory must not hold any. */
     for (uint32_t i = 0; i < turn->n; i++) {
         struct ws_dealt_block *b = turn->blocks[i];
-        if (!b->state)
+        bool enough = !b->state && b->run->n_spare >= b->run->n_cluster;
+        for (; enough && b; b = b->mate)
             b->state = ws_run_spare_locked(s, b->run);
     }
     return turn->n > 0;

@@ -11,7 +11,7 @@
  * back only when launches end.
  *
  * A cooperative kernel takes the memory of all its blocks at once, since none of them may end
- * before all have begun.
+ * before all have begun; any other that of the blocks of a cluster.
  *
  * States are freed by workers without the lock: unmapping hundreds of MiB takes a while. */
 #include <errno.h>
@@ -46,14 +46,17 @@ static bool may_wait(struct ws_run *r, uint64_t bytes, int e)
 int ws_state_new(struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
-    int e = r->coop ? 0 : ws_payer_take(r->payer, r->state_bytes);
+    uint64_t lacking = r->n_cluster;
+    int e = r->coop ? 0 : ws_payer_take(r->payer, lacking * r->state_bytes);
     if (e)
-        return may_wait(r, r->state_bytes, e) ? WS_PAYER_E_LATER : -ENOMEM;
-    if (!ws_blockrun_new(&b->state, &r->grid))
+        return may_wait(r, lacking * r->state_bytes, e) ? WS_PAYER_E_LATER : -ENOMEM;
+    for (; b && !ws_blockrun_new(&b->state, &r->grid); b = b->mate)
+        lacking--;
+    if (!b)
         return 0;
     b->state = NULL;
     if (!r->coop)
-        ws_payer_give(r->payer, r->state_bytes);
+        ws_payer_give(r->payer, lacking * r->state_bytes);
     ws_run_stop(r, WS_DEV_E_NO_MEMORY, "%s: the host has no memory for a block", ws_run_name(r));
     return -ENOMEM;
 }

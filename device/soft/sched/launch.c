@@ -53,6 +53,14 @@ static bool check(struct ws_soft *d, struct ws_op *op, const struct ws_soft_prog
                       (unsigned long long)n_blocks, (unsigned long long)n_resident);
         return false;
     }
+    const uint32_t *c = op->launch.cluster;
+    uint64_t n_cluster = (uint64_t)c[0] * c[1] * c[2];
+    if (n_cluster > n_resident) {
+        ws_check_fail(op, WS_DEV_E_INVALID_CLUSTER,
+                      "%s: a cluster of %llu blocks, %llu can be resident", k->name,
+                      (unsigned long long)n_cluster, (unsigned long long)n_resident);
+        return false;
+    }
     return true;
 }
 
@@ -99,8 +107,8 @@ static bool may_inline(const struct ws_run *r)
     const struct ws_kernel_info *k = &op->launch.instance->module->info.kernels[op->launch.kernel];
     uint64_t mean = r->stats->block_insns;
     uint64_t n = r->n_blocks - r->n_dealt;
-    return !r->coop && !k->uses_heap && n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) &&
-           mean * n <= INLINE_INSNS;
+    return !r->coop && r->n_cluster == 1 && !k->uses_heap &&
+           n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * n <= INLINE_INSNS;
 }
 
 /* Runs a small kernel here as far as the budget goes. */

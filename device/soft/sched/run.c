@@ -290,6 +290,8 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     r->n_blocks = r->n_all;
     r->n_before = r->n_dealt = progress ? progress->n_executed : 0;
     r->coop = op->launch.flags & WS_LAUNCH_COOPERATIVE;
+    memcpy(r->grid.cluster, op->launch.cluster, sizeof(r->grid.cluster));
+    r->n_cluster = ws_grid_cluster_blocks(&r->grid);
     if (!run_pay(r))
         return run_refuse(r, op);
     bool ok = units_new(r);
@@ -308,6 +310,7 @@ struct ws_run *ws_run_new(struct ws_soft *d, struct ws_op *op, const struct ws_f
     g->kernel = op->launch.kernel;
     memcpy(g->grid, op->launch.grid, sizeof(g->grid));
     memcpy(g->block, op->launch.block, sizeof(g->block));
+    g->explicit_cluster = op->launch.cluster[0] != 0;
     g->dyn_shared_bytes = op->launch.shared_bytes;
     g->params = op->launch.params;
     g->space = op->space;

@@ -34,10 +34,11 @@ struct ws_run {
     _Atomic uint64_t n_thread_insns;
     struct ws_grid grid;
     /* under the scheduler's lock, once there is a tenant */
-    uint64_t n_blocks, n_dealt,
-        n_live;                 /* n_blocks: to be dealt: all, or, stopped, those that are */
+    uint64_t n_blocks, n_dealt, /* n_blocks: to be dealt: all, or, stopped, those that are */
+        n_live;                 /* a cluster counts as one */
     uint64_t n_ended;           /* blocks */
     struct ws_op_counts counts; /* of ended blocks */
+    uint32_t n_cluster;         /* blocks of a cluster; 1: there are none */
     bool coop, aborted;
     bool stopping;                 /* preempted */
     uint64_t n_waiting, n_polling; /* of its live blocks, as they were when they were given back */
@@ -94,8 +95,8 @@ uint32_t ws_run_occupy_locked(const struct ws_run *r, struct ws_sm_use *u);
 void ws_run_vacate_locked(const struct ws_run *r, struct ws_sm_use *u, uint32_t slot);
 
 /* ---- feed.c ---- */
-/* Memory for a block's state. Return: 0; WS_PAYER_E_LATER: it has to wait; -ENOMEM: the kernel is
- * stopped. No locks held. */
+/* Memory for the state of a block that has none, or of all of its cluster. Return: 0;
+ * WS_PAYER_E_LATER: it has to wait; -ENOMEM: the kernel is stopped. No locks held. */
 int ws_state_new(struct ws_dealt_block *b);
 /* A state that nobody will use again; NULL ok. Whoever waits for memory is to be fed afterwards. No
  * locks held. */

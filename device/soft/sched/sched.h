@@ -58,11 +58,15 @@ struct ws_tenant {
 /* Of a grid, from being dealt to its end. */
 struct ws_dealt_block {
     struct ws_list link; /* front, rotated, starved; afterwards: spares, dead or free */
+    /* The next block of its cluster. The first one stands for all of them, in lists and turns, and
+     * what is said of how it waits, and of its time, is of the cluster. */
+    struct ws_dealt_block *mate;
+    bool ended; /* while others of its cluster have not */
     struct ws_run *run;
     struct ws_blockrun *state; /* NULL until it first runs */
     bool started;
-    bool starved; /* in its last turn there was no memory for its state */
-    uint64_t linear;
+    bool starved;    /* in its last turn there was no memory for its state */
+    uint64_t linear; /* in the order of dealing: cluster by cluster */
     uint32_t sm, slot;
     uint64_t slice_insns; /* warp instructions used of its slice */
     /* Of the host's processor, while other clients waited: in all, and in its last turn. */

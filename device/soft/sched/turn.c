@@ -11,6 +11,9 @@
  * of its slice, new blocks go before rotated ones four times out of five: a grid-wide barrier soon
  * has all its blocks, and no block starves.
  *
+ * The blocks of a cluster are one to all this: a worker runs them by turns, each for a step, so
+ * that what they do to each other's shared memory needs no atomic operations of the host.
+ *
  * Preemption: no more blocks are dealt, and those that were dealt run to their end. So what was
  * executed is always the first blocks of the grid, and a launch that is resumed begins with the
  * next one. If all dealt blocks (seem to) wait for something, dealing goes on instead.
@@ -28,6 +31,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/launch_check.h"
 #include "device/soft/sched/run.h"
 
 /* ---- execution; no locks held ---- */
@@ -108,6 +112,54 @@ enum ws_step ws_block_run(struct ws_dealt_block *b, uint64_t budget, uint64_t *r
     return step;
 }
 
+/* Each block of a cluster that has not ended runs for a step; adds what they took. What the
+ * scheduler wants to know of the cluster is then said of its first block. */
+static enum ws_step cluster_round(struct ws_dealt_block *first, uint64_t *used)
+{
+    bool waits = true, may_wait = true, looks = false, only_looks = true;
+    uint64_t n_opened = ws_blockrun_n_opened(first->state);
+    struct ws_dealt_block *b, *live = NULL, *free = NULL;
+    for (b = first; b; b = b->mate) {
+        uint64_t n;
+        if (b->ended)
+            continue;
+        enum ws_step step = ws_block_run(b, WS_STEP_INSNS, &n);
+        if (step == WS_STEP_STOPPED)
+            return step;
+        *used += n;
+        first->slice_insns += b == first ? 0 : n;
+        b->ended = step == WS_STEP_DONE;
+        if (b->ended)
+            continue;
+        live = b;
+        waits &= b->waits;
+        may_wait &= b->may_wait;
+        looks |= b->polls;
+        only_looks &= b->polls || ws_blockrun_is_stuck(b->state);
+    }
+    for (b = first; b && !free; b = b->mate)
+        free = b->ended || ws_blockrun_is_stuck(b->state) ? NULL : b;
+    if (live && !free)
+        ws_blockrun_deadlock(live->state);
+    first->waits = waits && n_opened == ws_blockrun_n_opened(first->state);
+    first->may_wait = may_wait;
+    first->polls = looks && only_looks;
+    return !live ? WS_STEP_DONE : free ? WS_STEP_MORE : WS_STEP_STOPPED;
+}
+
+/* Runs a block, or the blocks of a cluster by turns, for at most about @budget. */
+static enum ws_step run(struct ws_dealt_block *b, uint64_t budget, uint64_t *ret_used)
+{
+    if (!b->mate)
+        return ws_block_run(b, budget, ret_used);
+    enum ws_step step;
+    *ret_used = 0;
+    do
+        step = cluster_round(b, ret_used);
+    while (step == WS_STEP_MORE && *ret_used < budget && !b->waits);
+    return step;
+}
+
 static struct ws_grid_part *part_of(const struct ws_dealt_block *b)
 {
     uint64_t number;
@@ -139,15 +191,15 @@ static uint64_t thread_ns(void)
     return (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* ws_block_run(), where other clients wait. */
+/* run(), where other clients wait. */
 static enum ws_step run_timed(struct ws_dealt_block *b, uint64_t budget, uint64_t limit_ns,
                               uint64_t *ret_used)
 {
     uint64_t before = thread_ns();
-    enum ws_step step = ws_block_run(b, budget, ret_used);
+    enum ws_step step = run(b, budget, ret_used);
     b->turn_ns = thread_ns() - before;
     b->host_ns += b->turn_ns;
-    if (step == WS_STEP_MORE && b->host_ns >= limit_ns)
+    if (step == WS_STEP_MORE && b->host_ns >= limit_ns * b->run->n_cluster)
         time_out(b, limit_ns);
     return step;
 }
@@ -157,8 +209,15 @@ int ws_block_begin(struct ws_dealt_block *b)
     int e = b->state ? 0 : ws_state_new(b);
     if (e)
         return e;
-    ws_blockrun_start(b->state, b->linear, b->sm, b->slot);
-    b->started = true;
+    struct ws_blockrun *all[WS_CLUSTER_MAX];
+    uint32_t n = 0;
+    for (; b; b = b->mate) {
+        ws_blockrun_start(b->state, ws_grid_in_clusters(&b->run->grid, b->linear), b->sm, b->slot);
+        b->started = true;
+        all[n++] = b->state;
+    }
+    if (n > 1)
+        ws_blockrun_join(all, n);
     return 0;
 }
 
@@ -173,7 +232,8 @@ static uint32_t run_several(struct ws_turn *turn, uint32_t first, uint64_t *used
     struct ws_run *r = b[0]->run;
     uint32_t n = 0;
     uint64_t n_thread_insns = 0, left = WS_TURN_INSNS - WS_MIN(*used, (uint64_t)WS_TURN_INSNS);
-    if (r->grid.parts || atomic_load_explicit(&r->limit_ns, memory_order_relaxed))
+    if (r->grid.parts || r->n_cluster > 1 ||
+        atomic_load_explicit(&r->limit_ns, memory_order_relaxed))
         return 0;
     for (; n < SEVERAL && first + n < turn->n && b[n]->run == r && !b[n]->started; n++)
         asks[n] = (struct ws_block_ask){
@@ -207,7 +267,7 @@ void ws_launch_turn(struct ws_turn *turn)
         if (!b->started) {
             if (used > WS_TURN_INSNS)
                 continue; /* earlier ones took longer than expected: back to the queue */
-            if (!b->state && before && before->run == b->run &&
+            if (!b->state && !b->mate && before && before->run == b->run &&
                 turn->outcome[i - 1] == WS_STEP_DONE) {
                 b->state = before->state;
                 before->state = NULL;
@@ -229,27 +289,31 @@ void ws_launch_turn(struct ws_turn *turn)
         uint64_t n, budget = b->waits ? WS_WAITING_INSNS : WS_TURN_INSNS,
                     limit_ns = atomic_load_explicit(&b->run->limit_ns, memory_order_relaxed);
         turn->outcome[i] = (uint8_t)(WS_UNLIKELY(limit_ns) ? run_timed(b, budget, limit_ns, &n)
-                                                           : ws_block_run(b, budget, &n));
+                                                           : run(b, budget, &n));
         used += n;
     }
 }
 
 /* ---- results; the scheduler's lock is held ---- */
 
+/* A block, or all of a cluster. */
 static void block_end(struct ws_sched *s, struct ws_tenant *t, struct ws_dealt_block *b)
 {
     struct ws_run *r = b->run;
     const struct ws_grid_part *p = part_of(b);
     if (WS_UNLIKELY(p && atomic_load(&p->stop) == WS_DEV_E_TIMEOUT)) /* the others don't wait for */
         b->work = b->polled = (struct ws_exec_work){0};              /* the time it would take */
-    if (b->started)
-        ws_run_count(r, b);
-    ws_run_vacate_locked(r, &t->sms[b->sm], b->slot);
     r->n_live--;
     r->n_waiting -= b->waiting;
     r->n_polling -= b->polling;
     t->deal_blocked = false;
-    ws_block_put_locked(s, r, b);
+    for (struct ws_dealt_block *next; b; b = next) {
+        next = b->mate;
+        if (b->started)
+            ws_run_count(r, b);
+        ws_run_vacate_locked(r, &t->sms[b->sm], b->slot);
+        ws_block_put_locked(s, r, b);
+    }
 }
 
 /* Ends the blocks of @r that are not in a worker's hands. */

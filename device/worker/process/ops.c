@@ -146,6 +146,7 @@ static bool set_launch(struct worker_op *o, const struct ws_wire_submit *s,
     op->launch.kernel = s->launch.kernel;
     memcpy(op->launch.grid, s->launch.grid, sizeof(op->launch.grid));
     memcpy(op->launch.block, s->launch.block, sizeof(op->launch.block));
+    memcpy(op->launch.cluster, s->launch.cluster, sizeof(op->launch.cluster));
     op->launch.shared_bytes = s->launch.shared_bytes;
     op->launch.flags = s->launch.flags;
     op->launch.params = o->params;

@@ -272,13 +272,20 @@ static void test_sm_sets(void **state)
     wss_free(w);
 }
 
-static void launch_cooperative(struct wss *w, unsigned peer, uint64_t mark)
+/* How a launch says that its blocks must be there together. */
+enum together { COOPERATIVE, CLUSTERS };
+
+static void launch_together(struct wss *w, unsigned peer, uint64_t mark, enum together how)
 {
     Ws__Launch l = WS__LAUNCH__INIT;
     l.stream = LEGACY;
     l.function = (uint64_t)MODULE << WS_FUNCTION_INDEX_BITS;
     l.grid_x = l.grid_y = l.grid_z = l.block_x = l.block_y = l.block_z = 1;
-    l.flags = 1;
+    l.flags = how == COOPERATIVE;
+    if (how == CLUSTERS) { /* no device here asks how many the grid has */
+        l.cluster_x = 2;
+        l.cluster_y = l.cluster_z = 1;
+    }
     l.params = (ProtobufCBinaryData){sizeof(mark), (uint8_t *)&mark};
     wss_do(w, peer, WS__COMMAND__C_LAUNCH, &l);
 }
@@ -292,19 +299,20 @@ static void assert_explained(struct wss *w, uint64_t job, const char *want)
     free(text);
 }
 
-/* A program sizes a cooperative grid by all SMs that it was told of. Policies that give a job some
- * of the SMs see that it has all of them, from the start or from such a launch on. */
-static void test_a_cooperative_launch_has_all_sms(void **state)
+/* A program sizes a cooperative grid, or a cluster, by all SMs that it was told of. Policies that
+ * give a job some of the SMs see that it has all of them, from the start or from such a launch on. */
+static void test_blocks_together_have_all_sms(void **state)
 {
     (void)state;
     const char *policies[] = {"sbeet-mg", "lcf", "bcf", "load-dist"};
-    for (size_t i = 0; i < WS_ARRAY_SIZE(policies); i++) {
-        struct wss *w = start(1, policies[i], NULL);
+    for (size_t i = 0; i < 2 * WS_ARRAY_SIZE(policies); i++) {
+        enum together how = i % 2 ? CLUSTERS : COOPERATIVE;
+        struct wss *w = start(1, policies[i / 2], NULL);
         w->dev[0].base.spec.static_mw = 1; /* so that few SMs are best for energy */
         join(w, 0, 2);
         join(w, 1, 1);
         struct ws_task *t = &ws_client_find(w->server, &w->peers[1].peer)->work;
-        launch_cooperative(w, 0, 1);
+        launch_together(w, 0, 1, how);
         launch(w, 1, 2);
         assert_int_equal(find(w, 1, NULL, NULL)->launch.sms.n, 0);
         assert_explained(w, 1, "on GPU 0 (big), 4 SMs");
@@ -314,7 +322,7 @@ static void test_a_cooperative_launch_has_all_sms(void **state)
         end(w, 2, 1000);
         launch(w, 0, 3);
         assert_int_equal(find(w, 3, NULL, NULL)->launch.sms.n, 1);
-        launch_cooperative(w, 0, 4); /* in the same job */
+        launch_together(w, 0, 4, how); /* in the same job */
         launch(w, 1, 5);
         end(w, 3, 1000);
         assert_int_equal(find(w, 4, NULL, NULL)->launch.sms.n, 0);
@@ -325,7 +333,7 @@ static void test_a_cooperative_launch_has_all_sms(void **state)
         /* and no more than its task may have */
         t->n_sm_max = 3;
         ws_context_limit_sms(&ws_client_find(w->server, &w->peers[1].peer)->contexts[0]);
-        launch_cooperative(w, 1, 6);
+        launch_together(w, 1, 6, how);
         assert_int_equal(find(w, 6, NULL, NULL)->launch.sms.n, 3);
         end(w, 6, 1000);
         wss_free(w);
@@ -868,7 +876,7 @@ int main(void)
         cmocka_unit_test(test_times_at_other_clocks),
         cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
-        cmocka_unit_test(test_a_cooperative_launch_has_all_sms),
+        cmocka_unit_test(test_blocks_together_have_all_sms),
         cmocka_unit_test(test_explains),
         cmocka_unit_test(test_explains_nothing_of_others),
         cmocka_unit_test(test_nonsense_is_seen),

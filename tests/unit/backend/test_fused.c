@@ -919,6 +919,13 @@ static void test_refusals(void **state)
     give(f, 1, TRAPS, 1, 2000, &(uint32_t){9}, 4); /* too many threads */
     refused(f, 2, "its launch is not a valid one");
     assert_int_equal(f->s->clients[1].notice_error, WS__ERROR__INVALID_CONFIGURATION);
+    hold(f, 2);
+    give_line(f, 0, 0, 10, 3);
+    give(f, 1, TRAPS, 2, 1, &(uint32_t){9}, 4);
+    for (int i = 0; i < 3; i++)
+        softs_head(f->s, 1, 0)->op.launch.cluster[i] = i ? 1 : 2;
+    refused(f, 2, "one of clusters");
+    check_line(f, 0, 10, 3);
 }
 
 static void test_memory_at_one_address(void **state)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/launch_check.h"
@@ -53,8 +54,63 @@ static void test_rules(void **state)
     }
 }
 
+static void test_clusters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *description;
+        uint32_t cc_major;
+        bool non_portable, must;
+        uint32_t grid[3], cluster[3], compiled[3], most;
+        bool valid;
+    } rows[] = {
+        {"nobody says", 7, false, false, {5, 1, 1}, {0}, {0}, 0, true},
+        {"one block", 7, false, false, {5, 1, 1}, {1, 1, 1}, {0}, 0, true},
+        {"no clusters there", 8, true, false, {4, 1, 1}, {2, 1, 1}, {0}, 0, false},
+        {"whole ones", 9, false, false, {4, 6, 8}, {2, 2, 2}, {0}, 0, true},
+        {"not in y", 9, false, false, {4, 5, 8}, {2, 2, 2}, {0}, 0, false},
+        {"nine", 9, false, false, {9, 1, 1}, {9, 1, 1}, {0}, 0, false},
+        {"nine, not portable", 9, true, false, {9, 1, 1}, {9, 1, 1}, {0}, 0, true},
+        {"17", 9, true, false, {17, 1, 1}, {17, 1, 1}, {0}, 0, false},
+        {"products wrap",
+         9,
+         true,
+         false,
+         {0x10000, 0x8000, 2},
+         {0x10000, 0x8000, 2},
+         {0},
+         0,
+         false},
+        {"no z", 9, false, false, {4, 1, 1}, {4, 1, 0}, {0}, 0, false},
+        {"as compiled", 9, false, false, {4, 1, 1}, {0}, {4, 1, 1}, 0, true},
+        {"half of what was compiled", 9, false, false, {2, 1, 1}, {0}, {4, 1, 1}, 0, false},
+        {"other than compiled", 9, false, false, {4, 1, 1}, {2, 1, 1}, {4, 1, 1}, 0, false},
+        {"same as compiled", 9, false, false, {4, 1, 1}, {4, 1, 1}, {4, 1, 1}, 0, true},
+        {"the kernel's most", 9, false, false, {4, 1, 1}, {4, 1, 1}, {0}, 4, true},
+        {"more than the kernel's", 9, false, false, {4, 1, 1}, {4, 1, 1}, {0}, 3, false},
+        {"must be said", 9, false, true, {4, 1, 1}, {0}, {0}, 0, false},
+        {"is said", 9, false, true, {4, 1, 1}, {1, 1, 1}, {0}, 0, true},
+        {"12.0 has 8", 12, true, false, {16, 1, 1}, {16, 1, 1}, {0}, 0, false},
+        {"10.0 has 16", 10, true, false, {16, 1, 1}, {16, 1, 1}, {0}, 0, true},
+    };
+    for (size_t k = 0; k < WS_ARRAY_SIZE(rows); k++) {
+        struct ws_launch_shape l = {
+            .block = {1, 1, 1},
+            .max_threads_per_block = 1024,
+            .kernel_must_cluster = rows[k].must,
+            .kernel_max_cluster = rows[k].most,
+            .max_cluster = ws_launch_max_cluster(rows[k].cc_major, rows[k].non_portable)};
+        memcpy(l.grid, rows[k].grid, sizeof(l.grid));
+        memcpy(l.cluster, rows[k].cluster, sizeof(l.cluster));
+        memcpy(l.kernel_cluster, rows[k].compiled, sizeof(l.kernel_cluster));
+        if (ws_launch_check(&l) != (rows[k].valid ? WS_LAUNCH_VALID : WS_LAUNCH_BAD_CLUSTER))
+            fail_msg("%s: %d", rows[k].description, (int)ws_launch_check(&l));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules),
+                                       cmocka_unit_test(test_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

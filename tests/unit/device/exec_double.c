@@ -16,7 +16,8 @@ struct ws_code {
 struct ws_blockrun {
     struct ws_grid *g;
     uint64_t linear, left;
-    bool arrived;
+    uint32_t n_joined;
+    bool arrived, stuck;
 };
 
 _Atomic int double_n_states, double_n_states_max;
@@ -116,9 +117,56 @@ void ws_blockrun_start(struct ws_blockrun *b, uint64_t linear, uint32_t smid, ui
     const struct double_params *p = (const void *)b->g->params;
     b->linear = linear;
     b->left = p->n_insns;
-    b->arrived = false;
+    b->arrived = b->stuck = false;
+    b->n_joined = 1;
     if (p->sm)
         p->sm[linear] = smid;
+}
+
+void ws_blockrun_join(struct ws_blockrun *const *blocks, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        blocks[k]->n_joined = n;
+}
+
+/* How many of the block's cluster have come; behind it, how many are being executed. */
+static _Atomic int *met(const struct ws_blockrun *b)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    return p->flag + 2 * (b->linear / ws_grid_cluster_blocks(b->g));
+}
+
+bool ws_blockrun_is_stuck(const struct ws_blockrun *b)
+{
+    const struct double_params *p = (const void *)b->g->params;
+    return b->stuck && !(p->kind == DOUBLE_MEET && (uint32_t)*met(b) == b->n_joined);
+}
+
+uint64_t ws_blockrun_n_opened(const struct ws_blockrun *b)
+{
+    (void)b;
+    return 0;
+}
+
+static void fault(struct ws_grid *g, enum ws_dev_error e, const char *text, uint64_t block)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&g->fault_claimed, &none, 1))
+        return;
+    snprintf(g->text, sizeof(g->text), "%s in block %d", text, (int)block);
+    atomic_store(&g->stop, (int)e);
+}
+
+void ws_blockrun_deadlock(struct ws_blockrun *b)
+{
+    fault(b->g, WS_DEV_E_LAUNCH_FAILURE, "deadlock", b->linear);
+}
+
+/* Clusters here are along x. */
+uint64_t ws_grid_in_clusters(const struct ws_grid *g, uint64_t k)
+{
+    (void)g;
+    return k;
 }
 
 uint64_t ws_blockrun_n_looked(const struct ws_blockrun *b)
@@ -153,6 +201,23 @@ static enum ws_step work(struct ws_blockrun *b, const struct double_params *p, u
     if (p->ran)
         p->ran[b->linear]++;
     return WS_STEP_DONE;
+}
+
+static enum ws_step meet(struct ws_blockrun *b, const struct double_params *p, uint64_t budget,
+                         struct ws_exec_work *w)
+{
+    enum { TURN_INSNS = 100 };
+    uint32_t n = ws_grid_cluster_blocks(b->g);
+    _Atomic int *at = met(b), *inside = at + 1;
+    if (b->n_joined != n || atomic_fetch_add(inside, 1))
+        fault(b->g, WS_DEV_E_LAUNCH_FAILURE, "not one of a cluster at a time", b->linear);
+    if (!b->arrived)
+        ++*at;
+    b->arrived = true;
+    b->stuck = (uint32_t)*at < n;
+    enum ws_step step = b->stuck ? WS_STEP_MORE : work(b, p, WS_MIN(budget, TURN_INSNS), w);
+    atomic_fetch_sub(inside, 1);
+    return step;
 }
 
 enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_exec_work *w)
@@ -192,14 +257,14 @@ enum ws_step ws_blockrun_step(struct ws_blockrun *b, uint64_t budget, struct ws_
                   NULL);
         b->left = 1;
         return work(b, p, budget, w);
+    case DOUBLE_MEET:
+        return meet(b, p, budget, w);
+    case DOUBLE_STUCK:
+        b->stuck = true;
+        return WS_STEP_MORE;
     case DOUBLE_FAULT:
         if (b->linear == p->n_insns) {
-            int none = 0;
-            if (atomic_compare_exchange_strong(&b->g->fault_claimed, &none, 1)) {
-                snprintf(b->g->text, sizeof(b->g->text), "illegal address in block %d",
-                         (int)b->linear);
-                atomic_store(&b->g->stop, WS_DEV_E_ILLEGAL_ADDRESS);
-            }
+            fault(b->g, WS_DEV_E_ILLEGAL_ADDRESS, "illegal address", b->linear);
             return WS_STEP_STOPPED;
         }
         w->n_warp_insns[WS_WORK_FP32] += budget;

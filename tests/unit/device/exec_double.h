@@ -20,6 +20,10 @@ enum double_kind {
     DOUBLE_SET,     /* sets *flag */
     DOUBLE_ENDLESS,
     DOUBLE_SLEEP, /* takes n_insns us of the host, and hardly any work */
+    /* as WORK, after all blocks of its cluster (along x) have been at flag[2 * cluster]. The launch
+     * fails if two of these are ever executed at a time */
+    DOUBLE_MEET,
+    DOUBLE_STUCK, /* waits for ever for others of its cluster */
     DOUBLE_FAULT, /* the block n_insns faults, the others are endless */
 };
 struct double_params {

@@ -111,16 +111,17 @@ static inline void rig_wait_op(struct rig *f, const struct ws_op *op)
     pthread_mutex_unlock(&f->lock);
 }
 
-static inline int rig_open(void **state, const struct ws_device_options *o)
+static inline int rig_open_as(void **state, const struct ws_device_options *o,
+                              const struct ws_gpu_spec *spec)
 {
     struct rig *f = ws_alloc(sizeof(*f));
-    struct ws_gpu_spec other = rig_spec;
+    struct ws_gpu_spec other = *spec;
     other.n_sms = 2;
     other.core_mhz *= 2;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->cond, NULL);
     *state = f;
-    if (ws_device_open_soft(&f->device[0], &rig_spec, 0, o, NULL) ||
+    if (ws_device_open_soft(&f->device[0], spec, 0, o, NULL) ||
         ws_device_open_soft(&f->device[1], &other, 1, o, NULL) ||
         ws_device_module_load(f->device[0], double_module(), &f->module, NULL))
         return -1;
@@ -137,6 +138,11 @@ static inline int rig_open(void **state, const struct ws_device_options *o)
         }
     }
     return 0;
+}
+
+static inline int rig_open(void **state, const struct ws_device_options *o)
+{
+    return rig_open_as(state, o, &rig_spec);
 }
 
 /* ---- device time that stands (WS_CLOCK_SCALED) ----

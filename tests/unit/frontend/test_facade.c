@@ -39,6 +39,9 @@ int cudaLaunchCooperativeKernel(const void *, struct cuda_dim3, struct cuda_dim3
                                 handle);
 int cudaLaunchKernelExC(const struct cuda_launch_config *, const void *, void **);
 int cudaFuncSetAttribute(const void *, int, int);
+int cudaFuncGetAttributes(struct cuda_func_attributes *, const void *);
+int cudaOccupancyMaxActiveClusters(int *, const void *, const struct cuda_launch_config *);
+int cudaOccupancyMaxPotentialClusterSize(int *, const void *, const struct cuda_launch_config *);
 int cudaGetLastError(void);
 int cudaPeekAtLastError(void);
 const char *cudaGetErrorName(int);
@@ -363,13 +366,48 @@ static void test_launch_attributes(void **state)
     assert_int_equal(fake.launch.flags, 1);
     a[1] = (struct cuda_launch_attribute){.id = WS_CUDA_ATTR_CLUSTER_DIMENSION,
                                           .val.cluster = {2, 1, 1}};
-    assert_int_equal(cudaLaunchKernelExC(&c, &host_empty, NULL), CUDA_NOT_SUPPORTED);
-    assert_non_null(strstr(fake.unsupported, "cluster"));
-    a[1].val.cluster.x = 1;
     assert_int_equal(cudaLaunchKernelExC(&c, &host_empty, NULL), 0);
+    assert_memory_equal(fake.launch.cluster, ((uint32_t[]){2, 1, 1}), sizeof(fake.launch.cluster));
+    assert_false(fake.launch.non_portable);
+    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL), 0);
+    assert_int_equal(fake.launch.cluster[0], 0);
     a[1].id = 999;
     assert_int_equal(cudaLaunchKernelExC(&c, &host_empty, NULL), CUDA_INVALID_VALUE);
     assert_int_equal(cudaLaunchKernelExC(NULL, &host_empty, NULL), CUDA_INVALID_VALUE);
+}
+
+/* On a GPU of compute capability 8, which has no clusters; the daemon asks that. */
+static void test_clusters_of_a_function(void **state)
+{
+    enum { WIDTH = WS_FUNC_REQUIRED_CLUSTER_WIDTH, NON_PORTABLE = 14, SCHEDULING = 15 };
+    struct cuda_launch_config c = {.gridDim = one, .blockDim = one};
+    struct cuda_func_attributes a;
+    int n = -1;
+    fake.occupancy = 4; /* on 10 SMs */
+    assert_int_equal(cudaFuncSetAttribute(&host_empty, WIDTH, -1), CUDA_INVALID_VALUE);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cudaFuncSetAttribute(&host_empty, WIDTH + i, 4 - i), 0);
+    assert_int_equal(cudaFuncSetAttribute(&host_empty, NON_PORTABLE, 1), 0);
+    assert_int_equal(cudaFuncSetAttribute(&host_empty, SCHEDULING, 3), CUDA_INVALID_VALUE);
+    assert_int_equal(cudaFuncSetAttribute(&host_empty, SCHEDULING, 2), 0);
+    assert_int_equal(cudaLaunchKernel(&host_empty, one, one, NULL, 0, NULL), 0);
+    assert_memory_equal(fake.launch.cluster, ((uint32_t[]){4, 3, 2}), sizeof(fake.launch.cluster));
+    assert_true(fake.launch.non_portable);
+    assert_int_equal(cudaFuncGetAttributes(&a, &host_empty), 0);
+    assert_int_equal(
+        a.requiredClusterWidth * 100 + a.requiredClusterHeight * 10 + a.requiredClusterDepth, 432);
+    assert_int_equal(a.nonPortableClusterSizeAllowed, 1);
+    assert_int_equal(a.clusterSchedulingPolicyPreference, 2);
+    assert_int_equal(a.clusterDimMustBeSet, 0);
+    assert_int_equal(cudaOccupancyMaxActiveClusters(&n, &host_empty, &c),
+                     CUDA_INVALID_CLUSTER_SIZE);
+    assert_int_equal(cudaOccupancyMaxPotentialClusterSize(&n, &host_empty, &c), 0);
+    assert_int_equal(n, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cudaFuncSetAttribute(&host_empty, WIDTH + i, 0), 0);
+    assert_int_equal(cudaFuncSetAttribute(&host_empty, NON_PORTABLE, 0), 0);
+    assert_int_equal(cudaOccupancyMaxActiveClusters(&n, &host_empty, &c), 0);
+    assert_int_equal(n, 40);
 }
 
 /* ---- handles ---- */
@@ -705,6 +743,7 @@ int main(int argc, char **argv)
         TEST(test_every_session_error_has_a_code),
         TEST(test_dynamic_shared_memory_needs_leave),
         TEST(test_cooperative_launch_is_checked_at_once),
+        TEST(test_clusters_of_a_function),
         TEST(test_launch_attributes),
         TEST(test_handles_of_the_dead_and_of_none),
         TEST(test_slab_knows_its_own),

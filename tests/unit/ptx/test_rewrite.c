@@ -153,6 +153,9 @@ static void refusals(void **state)
         {"mov.u32 %r1, %ctaid.x; ret;", NULL, NULL, NULL},
         {"mov.u32 %r1, %envreg1; ret;", "line 7: %envreg", "line 7: %envreg", "line 7: %envreg"},
         {"barrier.cluster.arrive; ret;", "clusters", "clusters", "clusters"},
+        {"mapa.shared::cluster.u32 %r1, %r2, 1; ret;", "clusters", "clusters", "clusters"},
+        {"ld.shared::cluster.u32 %r1, [%r2]; ret;", "clusters", "clusters", "clusters"},
+        {"mov.u32 %r1, %cluster_ctarank; ret;", "clusters", "clusters", "clusters"},
         {"mov.u32 %r1, %dynamic_smem_size; ret;", NULL, "would count the slot",
          "would count the slot"},
         /* waits for another block */
