@@ -90,6 +90,8 @@ enum ws_dev_error ws_cuda_error(ws_cu_result r)
         return WS_DEV_E_RESOURCES;
     case WS_CU_COOPERATIVE_LAUNCH_TOO_LARGE:
         return WS_DEV_E_COOPERATIVE_TOO_LARGE;
+    case WS_CU_INVALID_CLUSTER_SIZE:
+        return WS_DEV_E_INVALID_CLUSTER;
     case WS_CU_INVALID_VALUE:
         return WS_DEV_E_INVALID_VALUE;
     default:

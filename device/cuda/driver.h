@@ -85,6 +85,7 @@ struct ws_cu_launch_attribute {
     union {
         char pad[64];
         int cooperative;
+        unsigned cluster[3];
     } value;
 };
 struct ws_cu_launch_config {

@@ -47,6 +47,7 @@
     X(SYSTEM_NOT_READY, 802)                                                                       \
     X(SYSTEM_DRIVER_MISMATCH, 803)                                                                 \
     X(MPS_CLIENT_TERMINATED, 810)                                                                  \
+    X(INVALID_CLUSTER_SIZE, 912)                                                                   \
     X(INVALID_RESOURCE_TYPE, 914)                                                                  \
     X(INVALID_RESOURCE_CONFIGURATION, 915)                                                         \
     X(UNKNOWN, 999)
@@ -94,6 +95,7 @@ enum {
     X(FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                          \
     X(FUNC_ATTRIBUTE_NUM_REGS, 4)                                                                  \
     X(FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                             \
+    X(FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 14)                                        \
     X(STREAM_NON_BLOCKING, 1)                                                                      \
     X(EVENT_DEFAULT, 0)                                                                            \
     X(MEMHOSTREGISTER_PORTABLE, 1)                                                                 \
@@ -114,7 +116,8 @@ enum {
     X(JIT_INFO_LOG_BUFFER_SIZE_BYTES, 4)                                                           \
     X(JIT_ERROR_LOG_BUFFER, 5)                                                                     \
     X(JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6)                                                          \
-    X(LAUNCH_ATTRIBUTE_COOPERATIVE, 2)
+    X(LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                             \
+    X(LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)
 enum {
 #define X(name, n) WS_CU_##name = (n),
     WS_CU_CONSTANTS(X)

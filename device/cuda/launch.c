@@ -50,15 +50,23 @@ static ws_cu_result launch(struct ws_cuda *d, struct ws_cuda_run *r, ws_cu_funct
                            const uint32_t grid[3], const void *params, size_t bytes)
 {
     const struct ws_op *op = r->op;
-    struct ws_cu_launch_attribute coop = {.id = WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                                          .value = {.cooperative = 1}};
+    const uint32_t *cluster = op->launch.cluster;
+    struct ws_cu_launch_attribute attrs[2];
+    unsigned n = 0;
+    if (op->launch.flags & WS_LAUNCH_COOPERATIVE)
+        attrs[n++] = (struct ws_cu_launch_attribute){.id = WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                                                     .value = {.cooperative = 1}};
+    if (cluster[0])
+        attrs[n++] = (struct ws_cu_launch_attribute){
+            .id = WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            .value = {.cluster = {cluster[0], cluster[1], cluster[2]}}};
     struct ws_cu_launch_config c = {
         .grid = {grid[0], grid[1], grid[2]},
         .block = {op->launch.block[0], op->launch.block[1], op->launch.block[2]},
         .shared_bytes = op->launch.shared_bytes,
         .stream = r->queue->stream,
-        .attrs = &coop,
-        .n_attrs = op->launch.flags & WS_LAUNCH_COOPERATIVE ? 1 : 0};
+        .attrs = attrs,
+        .n_attrs = n};
     void *extra[] = {WS_CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)params,
                      WS_CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, WS_CU_LAUNCH_PARAM_END};
     ws_cu_result e = WS_CU(d, cuLaunchKernelEx, &c, f, NULL, bytes ? extra : NULL);
@@ -414,7 +422,8 @@ enum ws_cuda_start ws_cuda_launch(struct ws_cuda *d, struct ws_cuda_run *r, bool
     if (ready != WS_CUDA_STARTED)
         return ready;
     bool kept = op->launch.sms.n && op->launch.sms.n < d->base.spec.n_sms;
-    if (kept || op->launch.progress || d->options.preemptible) {
+    bool whole = ws_op_is_together(op); /* blocks that take tickets are in no cluster */
+    if (!whole && (kept || op->launch.progress || d->options.preemptible)) {
         if (!find_image(op, WS_CUDA_TICKETS, may_block, &i))
             return WS_CUDA_COMPILES;
         uint32_t fit = fits(d, op, i), n = 0;

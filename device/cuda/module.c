@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/launch_check.h"
 #include "device/cuda/cuda_private.h"
 #include "device/soft/timeline/occupancy.h"
 #include "ptx/analysis/reach.h"
@@ -225,10 +226,13 @@ static int attribute(struct ws_cuda *d, ws_cu_function f, int which)
 }
 
 /* Dynamic shared memory beyond the default has to be allowed once for each function: all that there
- * is, since launches that allowed what they need could take it from each other. Without it, such a
- * launch is refused by the driver. */
-static void allow_shared(struct ws_cuda *d, ws_cu_function f)
+ * is, since launches that allowed what they need could take it from each other. So have large
+ * clusters. Without it, such a launch is refused by the driver. */
+static void allow_large(struct ws_cuda *d, ws_cu_function f)
 {
+    if (ws_launch_max_cluster(d->base.spec.cc_major, true) > WS_CLUSTER_PORTABLE_MAX)
+        (void)WS_CU(d, cuFuncSetAttribute, f,
+                    WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     int most = (int)d->base.spec.shared_bytes_per_block_optin -
                attribute(d, f, WS_CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     if (most > 0)
@@ -246,7 +250,7 @@ static ws_cu_result find_functions(const struct ws_dmodule *m, const struct ws_p
                                ptx->funcs[func[k]].name);
         if (r != WS_CU_SUCCESS)
             return r;
-        allow_shared(i->device, i->functions[k]);
+        allow_large(i->device, i->functions[k]);
         i->max_threads[k] = (uint32_t)attribute(i->device, i->functions[k],
                                                 WS_CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     }

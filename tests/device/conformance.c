@@ -652,6 +652,25 @@ static void test_cooperative_grid(void **state)
     suite_run(&S, &o, WS_DEV_E_COOPERATIVE_TOO_LARGE);
 }
 
+/* Clusters reach the GPU, if it has any, also where other launches take their blocks by tickets. */
+static void test_clusters(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 8, 16};
+    bool has = S.device->spec.cc_major >= 9;
+    uint64_t p = suite_alloc(&S, 0, 64 * 4), (*blocks)(const char *);
+    void *f = suite_target.worker ? NULL : suite_mock("ws_mock_cluster_blocks");
+    memcpy(&blocks, &f, sizeof(f));
+    for (size_t k = 0; k < WS_ARRAY_SIZE(sizes); k++) {
+        struct suite_op o = suite_launch(&S, 0, K_IDS, 64, 1, p, 0, 0, 0);
+        memcpy(o.op.launch.cluster, (uint32_t[]){sizes[k], 1, 1}, sizeof(o.op.launch.cluster));
+        suite_run(&S, &o, has || sizes[k] == 1 ? WS_DEV_OK : WS_DEV_E_INVALID_CLUSTER);
+        if (has && f)
+            assert_int_equal(blocks(NULL), sizes[k]);
+        o.op.launch.cluster[1] = 3; /* of which the grid is not made */
+        suite_run(&S, &o, WS_DEV_E_INVALID_CLUSTER);
+    }
+}
+
 static void test_launches_that_are_refused(void **state)
 {
     struct suite_op o = suite_launch(&S, 0, K_COUNT, 1, 1, 0, 0, 0, 0);
@@ -1607,6 +1626,7 @@ int main(int argc, char **argv)
         T(test_dynamic_shared_memory),
         T(test_shared_memory_is_allowed_once),
         T(test_cooperative_grid),
+        T(test_clusters),
         T(test_launches_that_are_refused),
         T(test_sm_sets),
         T(test_sm_sets_of_whole_groups),

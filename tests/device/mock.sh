@@ -23,6 +23,9 @@ for kind in $kinds; do
     ! grep -q VIOLATION mock.$$ || { rm -f mock.$$; exit 1; } # in a worker nobody else asks
     rm -f mock.$$
 done
+# A GPU with clusters.
+# shellcheck disable=SC2086
+WS_MOCK_CC=90 WS_SUITE_ONLY=test_clusters timeout 100 tests/device/conformance cuda-tickets $mock || exit 1
 # Faults, and a worker's end at any moment.
 # shellcheck disable=SC2086
 timeout 250 tests/device/worker worker $mock || exit 1

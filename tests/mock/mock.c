@@ -559,7 +559,12 @@ ws_cu_result cuDevicePrimaryCtxRetain(ws_cu_ctx *ctx, ws_cu_device d)
     if (!g->soft) {
         struct ws_device_options o = {.n_workers = 2, .local_bytes_per_thread_max = 512 << 10};
         struct ws_device *soft;
-        if (ws_device_open_soft(&soft, &spec, (uint32_t)d, &o, NULL))
+        struct ws_gpu_spec with = spec;
+        if (mock_cc() >= 90) { /* clusters */
+            with.cc_major = mock_cc() / 10;
+            with.cc_minor = mock_cc() % 10;
+        }
+        if (ws_device_open_soft(&soft, &with, (uint32_t)d, &o, NULL))
             return WS_CU_OUT_OF_MEMORY;
         g->space = mock_space;
         g->total_bytes = spec.memory_bytes;

@@ -107,6 +107,7 @@ struct mock_function {
     struct mock_object o;
     struct mock_module *module;
     uint32_t kernel;
+    bool large_clusters; /* non-portable ones are allowed */
     int dynamic_bytes;
     _Atomic bool launched;
 };

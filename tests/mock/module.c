@@ -329,6 +329,10 @@ ws_cu_result cuFuncSetAttribute(ws_cu_function h, int attribute, int value)
     ENTER(MOCK_CTX);
     struct mock_function *f;
     const struct ws_kernel_info *k = mock_function_of(h, __func__, &f);
+    if (k && attribute == WS_CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+        f->large_clusters = value != 0;
+        return WS_CU_SUCCESS;
+    }
     if (!k || attribute != WS_CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
         value + (int)k->static_shared_bytes >
             (int)f->o.gpu->soft->spec.shared_bytes_per_block_optin)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/launch_check.h"
 #include "tests/mock/mock.h"
 
 struct item {
@@ -794,6 +795,15 @@ ws_cu_result cuMemsetD2D32Async(ws_cu_ptr va, size_t pitch, unsigned v, size_t w
 
 /* ---- launches ---- */
 
+/* Blocks of a cluster of the last launch. */
+static _Atomic unsigned cluster_blocks;
+EXPORT uint64_t ws_mock_cluster_blocks(const char *unused);
+uint64_t ws_mock_cluster_blocks(const char *unused)
+{
+    (void)unused;
+    return cluster_blocks;
+}
+
 ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_function h, void **params,
                               void **extra)
 {
@@ -834,8 +844,16 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
         abort();
     if (bytes)
         memcpy(i->params, buffer, bytes);
-    bool coop = c->n_attrs && c->attrs[0].id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
-                c->attrs[0].value.cooperative;
+    bool coop = false;
+    const unsigned *cluster = (const unsigned[3]){0};
+    for (unsigned n = 0; n < c->n_attrs; n++) {
+        const struct ws_cu_launch_attribute *a = &c->attrs[n];
+        coop |= a->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative;
+        cluster = a->id == WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? a->value.cluster : cluster;
+    }
+    if (cluster[0] * cluster[1] * cluster[2] > WS_CLUSTER_PORTABLE_MAX && !f->large_clusters)
+        return WS_CU_INVALID_CLUSTER_SIZE;
+    cluster_blocks = cluster[0] * cluster[1] * cluster[2];
     i->is_op = true;
     i->module = f->module;
     f->module->n_running++;
@@ -845,6 +863,7 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
                                       .grid = {c->grid[0], c->grid[1], c->grid[2]},
                                       .block = {c->block[0], c->block[1], c->block[2]},
                                       .shared_bytes = c->shared_bytes,
+                                      .cluster = {cluster[0], cluster[1], cluster[2]},
                                       .sms = st->green ? st->green->sms : (struct ws_sm_set){0},
                                       .flags = coop ? WS_LAUNCH_COOPERATIVE : 0,
                                       .params = i->params,
