@@ -150,6 +150,8 @@ tests/cuda/nv/thrusting.o tests/cuda/nv/cubs.o: NVCCFLAGS += --extended-lambda
 tests/cuda/nv/halves.o: NVCCFLAGS += -arch=compute_80
 tests/cuda/nv/periodic.o: frontend/wattshare.h
 tests/cuda/nv/perthread.o: NVCCFLAGS += -default-stream per-thread
+# multicast copies are for 9.0a
+tests/cuda/nv/clusters.o: NVCCFLAGS += -gencode arch=compute_90a,code=compute_90a
 tests/cuda/nv/asynccopy.o: NVCCFLAGS += -gencode arch=compute_80,code=compute_80
 tests/cuda/nv/%_static: tests/cuda/nv/%.o
 	$(AM_V_GEN)$(NVCC) $(NVCCFLAGS) -cudart static -o $@ $<

@@ -6,6 +6,7 @@ CUDA_PROGRAM_NAMES = \
 	asynccopy \
 	atomics \
 	bigblocks \
+	clusters \
 	conversions \
 	convolve \
 	coopgroups \

@@ -53,6 +53,15 @@ check 0 -- "$cuda/drv_check" leak
 says "wattshare check: 0 errors"
 ok "leaks are looked for when asked"
 
+# blocks of a cluster meet at its barrier, and by mbarriers
+! have_nvcc || {
+    check 0 --gpu h200 --tool racecheck -- "$cuda/nv/clusters_static"
+    says "PASS clusters" "wattshare check: 0 errors"
+    check 0 --gpu h200 --tool initcheck-shared -- "$cuda/nv/clusters_static"
+    says "PASS clusters" "wattshare check: 0 errors"
+    ok "clusters"
+}
+
 # only what the tool is for
 check 0 --tool memcheck -- "$cuda/drv_check" race
 check 0 --tool initcheck -- "$cuda/drv_check" race

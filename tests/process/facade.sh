@@ -23,6 +23,11 @@ if [ ! -x "$cuda/nv/facade_static" ]; then
     echo "no nvcc when this tree was configured: the runtime was not tested"
     exit 0
 fi
+# clusters, for which there must be such a device, too
+client_on_h200() { LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout 100 "$wattshare" run --private --gpus h200 -- "$@" >"$tmp/out" 2>&1; }
+client_on_h200 "$cuda/nv/clusters_static" || { cat "$tmp/out"; fail "clusters"; }
+grep -q "^PASS clusters" "$tmp/out" || { cat "$tmp/out"; fail "clusters say nothing"; }
+ok "clusters"
 for p in static shared per_thread older; do
     run "runtime, $p" "$cuda/nv/facade_$p"
 done
