@@ -121,8 +121,8 @@ ws_err ws_fn_prepare(struct ws_fn *f, const struct ws_launch_request *r, struct 
 /* Return: WS__ERROR; the stream's handle is checked. */
 ws_err ws_fn_launch(struct ws_fn *f, const struct ws_launch_request *r);
 
-/* Launch attributes: hints are passed over. @ret: what none of them says stays. Return: a CUDA code;
- * NOT_SUPPORTED, having said which, for others that change what a launch means. */
+/* Launch attributes: hints are passed over. @ret: what none of them says stays. Return: a CUDA
+ * code; NOT_SUPPORTED, having said which, for others that change what a launch means. */
 int ws_launch_attributes(const struct cuda_launch_attribute *v, unsigned n,
                          struct ws_launch_means *ret);
 

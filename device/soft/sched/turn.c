@@ -118,7 +118,7 @@ static enum ws_step cluster_round(struct ws_dealt_block *first, uint64_t *used)
 {
     bool waits = true, may_wait = true, looks = false, only_looks = true;
     uint64_t n_opened = ws_blockrun_n_opened(first->state);
-    struct ws_dealt_block *b, *live = NULL, *free = NULL;
+    struct ws_dealt_block *b, *live = NULL, *able = NULL;
     for (b = first; b; b = b->mate) {
         uint64_t n;
         if (b->ended)
@@ -137,14 +137,14 @@ static enum ws_step cluster_round(struct ws_dealt_block *first, uint64_t *used)
         looks |= b->polls;
         only_looks &= b->polls || ws_blockrun_is_stuck(b->state);
     }
-    for (b = first; b && !free; b = b->mate)
-        free = b->ended || ws_blockrun_is_stuck(b->state) ? NULL : b;
-    if (live && !free)
+    for (b = first; b && !able; b = b->mate)
+        able = b->ended || ws_blockrun_is_stuck(b->state) ? NULL : b;
+    if (live && !able)
         ws_blockrun_deadlock(live->state);
     first->waits = waits && n_opened == ws_blockrun_n_opened(first->state);
     first->may_wait = may_wait;
     first->polls = looks && only_looks;
-    return !live ? WS_STEP_DONE : free ? WS_STEP_MORE : WS_STEP_STOPPED;
+    return !live ? WS_STEP_DONE : able ? WS_STEP_MORE : WS_STEP_STOPPED;
 }
 
 /* Runs a block, or the blocks of a cluster by turns, for at most about @budget. */

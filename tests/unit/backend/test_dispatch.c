@@ -300,7 +300,8 @@ static void assert_explained(struct wss *w, uint64_t job, const char *want)
 }
 
 /* A program sizes a cooperative grid, or a cluster, by all SMs that it was told of. Policies that
- * give a job some of the SMs see that it has all of them, from the start or from such a launch on. */
+ * give a job some of the SMs see that it has all of them, from the start or from such a launch
+ * on. */
 static void test_blocks_together_have_all_sms(void **state)
 {
     (void)state;
