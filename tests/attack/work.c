@@ -258,6 +258,49 @@ static const char *forks(const struct target *t, unsigned copy)
     return start_again(t, 16, 10000, 32, FIRE_AND_FORGET);
 }
 
+/* Very many long texts that device code prints. */
+static const char *formats(const struct target *t, unsigned copy)
+{
+    enum { BYTES = 4096, LAUNCHES = 8 };
+    static const char text[] =
+        ".version 8.0\n.target sm_75\n.address_size 64\n"
+        ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+        ".global .align 1 .b8 string[3] = {37, 115, 0};\n"               /* "%s" */
+        ".global .align 1 .b8 wide[7] = {37, 52, 48, 48, 48, 100, 0};\n" /* "%4000d" */
+        ".visible .entry say(.param .u64 p) { .local .align 8 .b8 args[8]; .reg .b64 %rd<5>;\n"
+        "  ld.param.u64 %rd1, [p]; mov.u64 %rd2, args; st.local.u64 [%rd2], %rd1;\n"
+        "  cvta.local.u64 %rd3, %rd2; mov.u64 %rd4, string; cvta.global.u64 %rd4, %rd4;\n"
+        "  .param .b64 f; st.param.b64 [f], %rd4; .param .b64 a; st.param.b64 [a], %rd3;\n"
+        "  .param .b32 r; call.uni (r), vprintf, (f, a);\n"
+        "  mov.u64 %rd4, wide; cvta.global.u64 %rd4, %rd4; st.param.b64 [f], %rd4;\n"
+        "  call.uni (r), vprintf, (f, a); ret; }\n";
+    Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+    Ws__Fill fill = WS__FILL__INIT;
+    Ws__Sync sync = WS__SYNC__INIT;
+    Ws__Launch l = raw_launch(1, 0);
+    struct raw r;
+    (void)copy;
+    if (!attack_open(&r, t))
+        return NULL;
+    alloc.bytes = BYTES;
+    int e = raw_load(&r, 1, text, sizeof(text) - 1);
+    e = e ? e : raw_call(&r, WS__COMMAND__C_MEM_ALLOC, &alloc, &fill.dst);
+    fill.stream = WS_STREAM_DEFAULT_0;
+    fill.value = 'a';
+    fill.value_bytes = 1;
+    fill.width_bytes = BYTES - 1;
+    raw_put(&r, WS__COMMAND__C_FILL, &fill);
+    sync.what_case = WS__SYNC__WHAT_DEVICE;
+    l.params = (ProtobufCBinaryData){sizeof(fill.dst), (uint8_t *)&fill.dst};
+    l.block_x = 1024;
+    while (attack_goes_on(t) && e <= 0) {
+        for (int i = 0; i < LAUNCHES; i++)
+            raw_put(&r, WS__COMMAND__C_LAUNCH, &l);
+        e = raw_call(&r, WS__COMMAND__C_SYNC, &sync, NULL);
+    }
+    return e > 0 ? "a client whose kernels print was refused" : NULL;
+}
+
 /* Kernels without end in very many streams, which all end at once: one fails. */
 static int end_at_once(struct raw *r, unsigned n_streams)
 {
@@ -307,6 +350,7 @@ const struct attack attacks_work[] = {
     {"7", "starts", "kernels that start themselves again without end", starts, .copies = 2},
     {"7", "forks", "kernels each thread of which starts a kernel", forks, .copies = 2, .ms = 4000,
      .max_call_ms = 1000},
+    {"7", "formats", "long texts that device code prints", formats, .ms = 2000},
     {"7", "ends", "a thousand kernels that end at once, again and again", ends, .copies = 2,
      .max_call_ms = 1000},
     {0}};

@@ -275,6 +275,12 @@ static inline void ws_exec_note_spin(struct ws_core_ctx *c)
         c->penalty += WS_SPIN_PENALTY;
     }
 }
+/* Each of @lanes does what takes as long as @each instructions: the turn ends the sooner. */
+enum { WS_COST_HEAP = 16, WS_COST_START = 32, WS_COST_TEXT = 128 };
+static inline void ws_exec_note_cost(struct ws_core_ctx *c, uint32_t lanes, int64_t each)
+{
+    c->budget -= __builtin_popcount(lanes) * each;
+}
 /* A strong load: where it was tells waiting for something, in a few places, from reading many
  * things, as often as that may be. */
 static inline void ws_exec_note_look(struct ws_core_ctx *c, const uint8_t *at)

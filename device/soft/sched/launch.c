@@ -100,14 +100,15 @@ static void run_queue(struct ws_run *r, struct ws_dealt_block *started)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Kernels that call malloc() or start others take longer than their instructions tell. */
+/* Kernels that call malloc() or printf() or start others take longer than their instructions tell.
+ */
 static bool may_inline(const struct ws_run *r)
 {
     const struct ws_op *op = r->op;
     const struct ws_kernel_info *k = &op->launch.instance->module->info.kernels[op->launch.kernel];
     uint64_t mean = r->stats->block_insns;
     uint64_t n = r->n_blocks - r->n_dealt;
-    return !r->coop && r->n_cluster == 1 && !k->uses_heap &&
+    return !r->coop && r->n_cluster == 1 && !k->uses_heap && !k->prints &&
            n <= (mean ? INLINE_BLOCKS : INLINE_BLOCKS_NEW) && mean * n <= INLINE_INSNS;
 }
 
