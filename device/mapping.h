@@ -36,9 +36,13 @@ WS_MUST_CHECK int ws_space_new(struct ws_space **ret);
 /* No operation may be in flight. Does not free what is mapped by ws_space_map_host(). */
 struct ws_space *ws_space_free(struct ws_space *s);
 /* Maps host memory (a shared segment) at @va, which is the client's own address of it. @host:
- * borrowed until unmapped.
+ * borrowed until unmapped. A driver may be waited for. Any thread.
  * Return: 0, -EEXIST (overlaps a mapping), -EINVAL (empty, wraps), -ENOMEM. */
 WS_MUST_CHECK int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host);
+/* The same at an address at which no process has anything else: so a GPU's worker can do it later,
+ * and nobody waits. */
+WS_MUST_CHECK int ws_space_map_host_soon(struct ws_space *s, uint64_t va, uint64_t bytes,
+                                         void *host);
 /* The mapping whose range holds [va, va + bytes) whole. Return: true with a copy in *ret. Any
  * thread. */
 bool ws_space_find(const struct ws_space *s, uint64_t va, uint64_t bytes, struct ws_mapping *ret);

@@ -440,7 +440,7 @@ static void host_unmapped(void *arg, uint8_t *host, uint64_t bytes)
     free(p);
 }
 
-int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+static int map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, bool soon)
 {
     const struct ws_host_hook *hook = LOAD(host_hook);
     struct ws_mapping m = {
@@ -451,7 +451,7 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     if (!p)
         return ws_raise(-ENOMEM);
     *p = (struct host_place){hook, s, va};
-    int r = hook->map(s, va, bytes, host);
+    int r = hook->map(s, va, bytes, host, soon);
     if (!r) {
         r = ws_space_map(s, &m, host_unmapped, p);
         if (r)
@@ -460,6 +460,16 @@ int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *hos
     if (r)
         free(p);
     return r;
+}
+
+int ws_space_map_host(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+{
+    return map_host(s, va, bytes, host, false);
+}
+
+int ws_space_map_host_soon(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+{
+    return map_host(s, va, bytes, host, true);
 }
 
 /* The slot of the mapping that starts at @va. Lock held. */

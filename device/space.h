@@ -23,10 +23,11 @@ WS_MUST_CHECK int ws_memory_wrap(struct ws_device *d, uint64_t bytes, const stru
 
 /* Asked when host memory is mapped into a space, by ws_space_map_host(): a device whose kernels
  * can't use a space's table makes it reachable for them at @va. The first error refuses the
- * mapping. @gone (may be NULL) is told of each space that ends, when all its memory has gone. Any
- * thread. NULL: nobody asks. */
+ * mapping. @soon: as ws_space_map_host_soon() says; operations of the space wait for it. @gone (may
+ * be NULL) is told of each space that ends, when all its memory has gone. Any thread. NULL: nobody
+ * asks. */
 struct ws_host_hook {
-    int (*map)(struct ws_space *s, uint64_t va, uint64_t bytes, void *host);
+    int (*map)(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, bool soon);
     void (*unmap)(struct ws_space *s, uint64_t va, uint64_t bytes);
     void (*gone)(struct ws_space *s);
 };

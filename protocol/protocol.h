@@ -66,6 +66,8 @@ enum {
  * WS_HOST_VA_LAST), where Linux puts nothing by itself. */
 #define WS_HOST_VA_FIRST UINT64_C(0x110000000000)
 #define WS_HOST_VA_LAST  WS_VA_FIRST
+/* From here on to WS_HOST_VA_LAST no client gets any: there the daemon maps memory of its own. */
+#define WS_OWN_VA (WS_HOST_VA_LAST - (UINT64_C(1) << 30))
 
 /* Physical memory that has no address yet (MemCreate) comes in multiples of this; and handles of
  * shared things are so long. */

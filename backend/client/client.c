@@ -119,3 +119,14 @@ void ws_client_runs(struct ws_client *c)
     if (ws_list_empty(&c->streams.runs))
         ws_account_queue(&c->server->queues.ready, c->who.account, &c->streams.runs);
 }
+
+void ws_client_landed(struct ws_client *c)
+{
+    struct ws_list *last = c->joins.quiescing.prev;
+    c->n_in_flight--;
+    if (c->n_in_flight || c->dropped || last == &c->joins.quiescing)
+        return;
+    ws_list_remove(last); /* it looks again */
+    ws_list_append(&c->joins.reached, last);
+    ws_client_runs(c);
+}

@@ -106,6 +106,9 @@ void ws_client_retire(struct ws_client *c, uint64_t n);
 /* A stream of the client may go on, a join may act, or an operation has ended: it is on
  * server->queues.ready, which scheduling/run.h empties. */
 void ws_client_runs(struct ws_client *c);
+/* One of its client->n_in_flight has ended on a thread of the daemon's: joins that wait for all of
+ * them look again. */
+void ws_client_landed(struct ws_client *c);
 /* There is something to tell the client: it is on server->out.dirty, which the turn's end empties
  * (wire/out.h). */
 void ws_client_touch(struct ws_client *c);

@@ -109,14 +109,7 @@ static void work(struct ws_loader_work *work)
 static void worked(struct ws_loader_work *work)
 {
     struct making *w = WS_CONTAINER_OF(work, struct making, work);
-    struct ws_client *c = w->made.module->context->client;
-    struct ws_list *last = c->joins.quiescing.prev;
-    c->n_in_flight--;
-    if (!c->n_in_flight && !c->dropped && last != &c->joins.quiescing) {
-        ws_list_remove(last); /* it looks again */
-        ws_list_append(&c->joins.reached, last);
-        ws_client_runs(c);
-    }
+    ws_client_landed(w->made.module->context->client);
     finish(w);
 }
 

@@ -104,12 +104,12 @@ static bool map_control(struct ws_relaunch *r)
     while (k < WS_RELAUNCH_PAGES && s->relaunch.pages[k / 64] >> k % 64 & 1)
         k++;
     if (k == WS_RELAUNCH_PAGES ||
-        ws_space_map_host(r->client->memory.space, WS_VA_LAST + k * UINT64_C(4096),
-                          sizeof(*r->control), r->control))
+        ws_space_map_host_soon(r->client->memory.space, WS_OWN_VA + k * UINT64_C(4096),
+                               sizeof(*r->control), r->control))
         return false;
     s->relaunch.pages[k / 64] |= UINT64_C(1) << k % 64;
     r->index = k;
-    r->va = WS_VA_LAST + k * UINT64_C(4096);
+    r->va = WS_OWN_VA + k * UINT64_C(4096);
     return true;
 }
 

@@ -12,7 +12,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "backend/client/reply.h"
 #include "backend/client/user.h"
+#include "backend/code/loader.h"
 #include "base/alloc.h"
 #include "base/packet.h"
 #include "protocol/handoff.h"
@@ -49,10 +51,11 @@ static bool shares_addresses(const struct ws_client *c)
     return false;
 }
 
-/* A real GPU maps pinned memory once more, where its client sees it. */
+/* A real GPU maps pinned memory once more, where its client sees it, among addresses that are kept
+ * free. */
 static uint64_t n_mappings(const struct ws_client *c)
 {
-    return shares_addresses(c) ? 2 : 1;
+    return shares_addresses(c) ? 3 : 1;
 }
 
 /* A segment is one mapping or two, a descriptor until it is settled, and as many bytes as its pages
@@ -199,7 +202,7 @@ static void segment_free(struct ws_segment *g, struct ws_client *c)
 
 static void maybe_free(struct ws_segment *g, struct ws_client *c)
 {
-    if (g->released && !g->n_copies && !g->mapped_at)
+    if (g->released && !g->n_copies && !g->mapped_at && !g->mapping)
         segment_free(g, c);
 }
 
@@ -226,31 +229,106 @@ static void give_addresses(struct ws_client *c, struct ws_segment *g, uint64_t a
     g->taken_bytes = 0;
 }
 
-/* The addresses that programs choose may be those of others: the same in each child of a fork. */
-Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address)
+/* ---- mapped host memory ---- */
+
+struct host_mapping {
+    struct ws_loader_work work;
+    struct ws_client *client;
+    struct ws_segment *segment;
+    uint64_t seq, at;
+    int r;
+};
+
+static Ws__Error host_map_check(struct ws_client *c, struct ws_segment *g)
 {
-    struct ws_segment *g = ws_segment_find(c, id);
-    uint64_t at = *io_address;
     if (!g)
         return WS__ERROR__INVALID_HANDLE;
-    if (g->kind == WS_HANDOFF_STAGING || g->mapped_at)
+    if (g->kind == WS_HANDOFF_STAGING || g->mapped_at || g->mapping)
         return WS__ERROR__INVALID_VALUE;
-    if (!ws_segment_settle(c, g))
-        return WS__ERROR__NOT_SUPPORTED;
-    int r = take_addresses(c, g, &at);
-    uint64_t last = at + g->bytes - 1;
-    if (!r && (last < at || (at < WS_VA_LAST && last >= WS_VA_FIRST)))
-        r = -EINVAL;
-    if (!r)
-        r = ws_space_map_host(c->memory.space, at, g->bytes, g->data);
+    return ws_segment_settle(c, g) ? WS__ERROR__OK : WS__ERROR__NOT_SUPPORTED;
+}
+
+/* @r: of mapping @g at @at. If it is 0, the client is told. */
+static Ws__Error host_map_end(struct ws_client *c, struct ws_segment *g, uint64_t seq, uint64_t at,
+                              int r)
+{
+    Ws__Reply reply = WS__REPLY__INIT;
     if (r) {
         give_addresses(c, g, at);
         return r == -ENOMEM   ? WS__ERROR__OUT_OF_MEMORY
                : r == -EEXIST ? WS__ERROR__NOT_SUPPORTED
                               : WS__ERROR__INVALID_VALUE;
     }
-    *io_address = g->mapped_at = at;
+    g->mapped_at = at;
+    reply.seq = seq;
+    reply.value = at;
+    ws_client_reply(c, &reply);
+    ws_client_retire(c, 1);
     return WS__ERROR__OK;
+}
+
+static void host_map_work(struct ws_loader_work *work)
+{
+    struct host_mapping *w = WS_CONTAINER_OF(work, struct host_mapping, work);
+    const struct ws_segment *g = w->segment;
+    w->r = ws_space_map_host(w->client->memory.space, w->at, g->bytes, g->data);
+}
+
+static void host_map_worked(struct ws_loader_work *work)
+{
+    struct host_mapping *w = WS_CONTAINER_OF(work, struct host_mapping, work);
+    struct ws_client *c = w->client;
+    Ws__Error e = host_map_end(c, w->segment, w->seq, w->at, w->r);
+    if (e) {
+        ws_client_reply_error(c, w->seq, e, "");
+        ws_client_retire(c, 1);
+    }
+    w->segment->mapping = false;
+    maybe_free(w->segment, c);
+    ws_client_landed(c);
+    free(w);
+}
+
+/* On a thread, since a driver is asked whether it can. The client counts as at work meanwhile, so
+ * it stays. */
+static int host_map_later(struct ws_client *c, struct ws_segment *g, uint64_t seq, uint64_t at)
+{
+    struct host_mapping *w = ws_alloc(sizeof(*w));
+    if (!w)
+        return -ENOMEM;
+    *w = (struct host_mapping){
+        .work = {.work = host_map_work, .done = host_map_worked, .account = c->who.account},
+        .client = c,
+        .segment = g,
+        .seq = seq,
+        .at = at,
+        .r = -ENOMEM /* unless it is taken up */};
+    g->mapping = true;
+    c->n_in_flight++;
+    ws_loader_run(c->server->loader, &w->work);
+    return 0;
+}
+
+/* The addresses that programs choose may be those of others, the same in each child of a fork, or
+ * those of something that a driver has in its process. */
+Ws__Error ws_segment_host_map(struct ws_client *c, uint64_t seq, uint32_t id, uint64_t at)
+{
+    struct ws_segment *g = ws_segment_find(c, id);
+    Ws__Error e = host_map_check(c, g);
+    if (e)
+        return e;
+    int r = take_addresses(c, g, &at);
+    uint64_t last = at + g->bytes - 1;
+    if (!r && (last < at || (at < WS_VA_LAST && last >= WS_VA_FIRST)))
+        r = -EINVAL;
+    if (!r && !g->taken_bytes && shares_addresses(c)) {
+        r = host_map_later(c, g, seq, at);
+        if (!r)
+            return WS__ERROR__OK;
+    }
+    if (!r)
+        r = ws_space_map_host_soon(c->memory.space, at, g->bytes, g->data);
+    return host_map_end(c, g, seq, at, r);
 }
 
 static void host_unmap(struct ws_segment *g, struct ws_client *c)

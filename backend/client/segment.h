@@ -18,6 +18,7 @@ struct ws_segment {
     uint64_t taken_bytes; /* of the client's host_va, from mapped_at on */
     uint32_t n_copies;    /* under way */
     bool unmapping;       /* a HostUnmap is under way */
+    bool mapping;         /* a HostMap is, on another thread */
     bool released;        /* the client has freed it; goes when the last use ends */
     UT_hash_handle hh;
 };
@@ -36,8 +37,9 @@ struct ws_segment *ws_segment_find(struct ws_client *c, uint32_t id);
 /* The client has mapped the memory, and the daemon is about to use it. Return: false: it must not:
  * the client could keep it waiting. */
 bool ws_segment_settle(struct ws_client *c, struct ws_segment *g);
-/* @io_address: where kernels will see it; 0: chosen here. */
-Ws__Error ws_segment_host_map(struct ws_client *c, uint32_t id, uint64_t *io_address);
+/* Replies to a HostMap, now or when a driver has answered. @at: where kernels will see it; 0:
+ * chosen here. Return: an error: it is refused, and the client is not told yet. */
+Ws__Error ws_segment_host_map(struct ws_client *c, uint64_t seq, uint32_t id, uint64_t at);
 /* The client wants it no more. */
 void ws_segment_release(struct ws_segment *g, struct ws_client *c);
 /* A HostUnmap is done: the client wants it no more. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "device/cuda/cuda.h"
 #include "device/worker/worker.h"
+#include "protocol/protocol.h"
 
 static struct {
     int ordinal;
@@ -36,6 +37,10 @@ static struct ws_device *open_one(int ordinal, uint32_t index, const struct ws_r
 {
     struct ws_cuda_options o = {
         .preemptible = c->preemptible, .unfenced = c->unfenced, .cancel_ns = c->cancel_ns};
+    if (c->worker) {
+        o.host_va = WS_HOST_VA_FIRST;
+        o.host_bytes = WS_HOST_VA_LAST - WS_HOST_VA_FIRST;
+    }
     struct ws_device *d = NULL;
     for (uint32_t k = 0; k < n_open; k++)
         if (open_gpus[k].ordinal == ordinal)

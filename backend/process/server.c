@@ -124,7 +124,7 @@ int ws_server_new(struct ws_server **ret, const struct ws_config *config,
                 : ws_va_pool_init(&s->memory.va_pool, WS_VA_FIRST, WS_VA_LAST, WS_VA_GRANULE_BYTES,
                                   WS_RESOURCE_ADDRESS_BYTES);
     if (!r)
-        r = ws_va_pool_init(&s->memory.host_va_pool, WS_HOST_VA_FIRST, WS_HOST_VA_LAST,
+        r = ws_va_pool_init(&s->memory.host_va_pool, WS_HOST_VA_FIRST, WS_OWN_VA,
                             WS_HOST_VA_GRANULE_BYTES, WS_RESOURCE_HOST_ADDRESS_BYTES);
     if (!r)
         r = ws_users_open(s);

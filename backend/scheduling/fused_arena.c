@@ -10,7 +10,7 @@
 #include "base/packet.h"
 
 /* Beyond the pages of rewritten launches (rewrite.c). */
-#define ARENA_VA   (WS_VA_LAST + WS_RELAUNCH_PAGES * PAGE_BYTES)
+#define ARENA_VA   (WS_OWN_VA + WS_RELAUNCH_PAGES * PAGE_BYTES)
 #define PAGE_BYTES UINT64_C(4096)
 enum { N_PAGES = 4096 };
 
@@ -34,7 +34,7 @@ static int make(struct ws_server *s, struct ws_fused_arena *a)
     for (uint32_t i = 0; i < s->n_gpus; i++)
         ws_device_host_register(s->gpus[i].device, a->map, bytes, a->fd);
     int r = ws_space_new(&a->space);
-    return r ? r : ws_space_map_host(a->space, ARENA_VA, bytes, a->map);
+    return r ? r : ws_space_map_host_soon(a->space, ARENA_VA, bytes, a->map);
 }
 
 static struct ws_fused_arena *get(struct ws_server *s)

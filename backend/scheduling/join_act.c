@@ -71,6 +71,20 @@ static void act_in_parts(struct ws_join *join,
 
 /* ---- all actions ---- */
 
+static void host_map(struct ws_join *join)
+{
+    struct ws_client *c = join->client;
+    Ws__Error e = c->errors.sticky;
+    if (!e)
+        e = ws_segment_host_map(c, join->seq, join->segment_id, join->address);
+    if (e) {
+        join_end(join, e);
+        return;
+    }
+    ws_list_remove(&join->node); /* it has replied, or will */
+    free(join);
+}
+
 static void act(struct ws_join *join)
 {
     struct ws_client *c = join->client;
@@ -89,8 +103,7 @@ static void act(struct ws_join *join)
         ws_segment_unmapped(join->segment, c);
         break;
     case WS_JOIN_HOST_MAP:
-        join_end(join, c->errors.sticky ? c->errors.sticky
-                                        : ws_segment_host_map(c, join->segment_id, &join->address));
+        host_map(join);
         return;
     case WS_JOIN_JOB:
         ws_own_ended(join);
@@ -109,12 +122,10 @@ static void act(struct ws_join *join)
 
 void ws_client_quiesce(struct ws_client *c)
 {
-    if (c->n_in_flight)
-        return;
     while (!ws_list_empty(&c->joins.quiescing)) {
         struct ws_join *join = ws_list_entry(c->joins.quiescing.next, struct ws_join, node);
-        if (join->acting)
-            return; /* its end comes here again */
+        if (c->n_in_flight || join->acting)
+            return; /* their end comes here again */
         if (join->kind == WS_JOIN_RESET) {
             act(join);
             return;

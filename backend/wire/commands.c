@@ -393,12 +393,9 @@ static void do_mem_info(const struct call *k, uint32_t device)
 static void do_host_map(const struct call *k, const Ws__HostMap *m)
 {
     if (!k->c->segments.n_unmapping || !m->address) { /* else it may be that of an older one */
-        uint64_t address = m->address;
-        Ws__Error e = ws_segment_host_map(k->c, m->segment, &address);
+        Ws__Error e = ws_segment_host_map(k->c, k->seq, m->segment, m->address);
         if (e)
             reply(k, e);
-        else
-            reply_values(k, address, 0);
         return;
     }
     struct ws_join *j = ws_join_new(k->c, WS_JOIN_HOST_MAP, k->seq, true);
@@ -412,7 +409,7 @@ static void do_host_map(const struct call *k, const Ws__HostMap *m)
 static void do_host_unmap(const struct call *k, uint64_t id)
 {
     struct ws_segment *g = id <= UINT32_MAX ? ws_segment_find(k->c, (uint32_t)id) : NULL;
-    if (!g || g->unmapping) {
+    if (!g || g->unmapping || g->mapping) {
         done(k, WS__ERROR__INVALID_HANDLE);
         return;
     }

@@ -24,10 +24,15 @@ struct ws_cuda_options {
     /* device/worker: a cancelled operation that has not ended after this restarts the worker; 0:
      * never. */
     uint64_t cancel_ns;
+    /* Addresses at which the process of the device has nothing but mapped host memory.
+     * device/worker: its process keeps them free for ws_space_map_host_soon(). device/cuda: the
+     * caller has mapped them without access. 0, 0: none. */
+    uint64_t host_va, host_bytes;
     /* device/worker: restarts within a minute; with one more the GPU is given up; 0: 5. */
     uint32_t max_restarts;
 };
 
+#define WS_CUDA_MAPS_HOST "mapped host memory" /* a capability's name */
 enum { WS_CUDA_MAX_CAPABILITIES = 24 };
 struct ws_cuda_capability {
     const char *name; /* "SM sets" */

@@ -683,8 +683,34 @@ static bool all_map_host(void)
     return true;
 }
 
-/* Maps @host's pages at @va, too. */
-static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+/* Whether [va, va + bytes) is kept free for host memory. */
+static bool is_kept_free(const struct ws_cuda *d, uint64_t va, uint64_t bytes)
+{
+    const struct ws_cuda_options *o = &d->options;
+    return va >= o->host_va && bytes <= o->host_bytes && va - o->host_va <= o->host_bytes - bytes;
+}
+
+/* Return: whether nothing else is there. */
+static bool place_take(const struct ws_cuda *d, void *at, uint64_t bytes)
+{
+    if (is_kept_free(d, (uintptr_t)at, bytes))
+        return true;
+    void *p = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p != at && p != MAP_FAILED)
+        munmap(p, bytes);
+    return p == at;
+}
+
+static void place_give(const struct ws_cuda *d, void *at, uint64_t bytes)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (!d || !is_kept_free(d, (uintptr_t)at, bytes) ||
+        mmap(at, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        munmap(at, bytes);
+}
+
+/* Maps @host's pages at @va, too. It has no @soon: the driver is asked at once. */
+static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, bool soon)
 {
     uint64_t whole = WS_ALIGN_UP(bytes, PAGE_BYTES);
     void *at = (void *)(uintptr_t)va, *p;
@@ -697,20 +723,14 @@ static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
         r = -ENOMEM;
     else if (!all_map_host())
         r = -ENOTSUP;
-    if (!r) {
-        p = mmap(at, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (p != at) { /* the daemon has something there */
-            if (p != MAP_FAILED)
-                munmap(p, whole);
-            r = -EEXIST;
-        }
-    }
+    else if (!place_take(d, at, whole)) /* the process has something there */
+        r = -EEXIST;
     if (!r) { /* a length of 0 makes a second mapping of the same pages */
         p = mremap(host, 0, whole, MREMAP_MAYMOVE | MREMAP_FIXED, at);
         if (p != at || WS_CU(d, cuMemHostRegister, at, whole,
                              WS_CU_MEMHOSTREGISTER_PORTABLE | WS_CU_MEMHOSTREGISTER_DEVICEMAP) !=
                            WS_CU_SUCCESS) {
-            munmap(at, whole);
+            place_give(d, at, whole);
             r = -EINVAL;
         }
     }
@@ -725,7 +745,7 @@ static void host_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
     struct ws_cuda *d = any_device();
     if (d && ws_cuda_enter(d) == WS_CU_SUCCESS)
         (void)WS_CU(d, cuMemHostUnregister, at);
-    munmap(at, WS_ALIGN_UP(bytes, PAGE_BYTES));
+    place_give(d, at, WS_ALIGN_UP(bytes, PAGE_BYTES));
     pthread_mutex_unlock(&reserve_lock);
 }
 
@@ -764,7 +784,7 @@ int ws_cuda_memory_open(struct ws_cuda *d, struct ws_diags *diags)
         WS_CU(d, cuDeviceGetAttribute, &same, WS_CU_ATTR_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
               d->device) == WS_CU_SUCCESS &&
         same;
-    ws_cuda_say(d, "mapped host memory", d->maps_host, "%s",
+    ws_cuda_say(d, WS_CUDA_MAPS_HOST, d->maps_host, "%s",
                 d->maps_host ? "kernels use it at the program's addresses"
                              : "the GPU has other addresses for it than the program");
     d->can_export =

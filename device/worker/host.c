@@ -2,6 +2,7 @@
 /* Host memory: segments that the worker maps, too, by their descriptors, and the parts of them that
  * clients map for kernels. */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -89,40 +90,74 @@ void ws_proxy_host_unregister(struct ws_device *d, void *host, uint64_t bytes)
         ws_proxy_post(p, post);
 }
 
+/* regions_lock held. */
+static const struct ws_proxy_region *region_with(const struct ws_list *regions, const void *host,
+                                                 uint64_t bytes)
+{
+    const uint8_t *h = host;
+    ws_list_for_each (it, regions) {
+        const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
+        if (!g->gone && h >= g->host && (uint64_t)(h - g->host) <= g->bytes &&
+            bytes <= g->bytes - (uint64_t)(h - g->host))
+            return g;
+    }
+    return NULL;
+}
+
+/* @posted: the worker may not have it yet. */
+static bool region_find(struct ws_proxy *p, const void *host, uint64_t bytes, bool posted,
+                        uint64_t *ret_id, uint64_t *ret_offset)
+{
+    pthread_mutex_lock(&p->regions_lock);
+    const struct ws_proxy_region *g = region_with(&p->regions, host, bytes);
+    if (!g && posted)
+        g = region_with(&p->posted_regions, host, bytes);
+    if (g) {
+        *ret_id = g->id;
+        *ret_offset = (uint64_t)((const uint8_t *)host - g->host);
+    }
+    pthread_mutex_unlock(&p->regions_lock);
+    return g != NULL;
+}
+
 bool ws_proxy_region_find(struct ws_proxy *p, const void *host, uint64_t bytes, uint64_t *ret_id,
                           uint64_t *ret_offset)
 {
-    const uint8_t *h = host;
-    bool found = false;
-    pthread_mutex_lock(&p->regions_lock);
-    ws_list_for_each (it, &p->regions) {
-        const struct ws_proxy_region *g = ws_list_entry(it, struct ws_proxy_region, node);
-        if (g->gone || h < g->host || (uint64_t)(h - g->host) > g->bytes ||
-            bytes > g->bytes - (uint64_t)(h - g->host))
-            continue;
-        *ret_id = g->id;
-        *ret_offset = (uint64_t)(h - g->host);
-        found = true;
-        break;
-    }
-    pthread_mutex_unlock(&p->regions_lock);
-    return found;
+    return region_find(p, host, bytes, false, ret_id, ret_offset);
 }
 
 /* ---- what is mapped for kernels, on all GPUs ---- */
 
-/* Not under hosts_lock, which the loop takes: the worker may take long to answer. No GPU is closed
- * while a client is there. */
-static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host)
+/* Whether the worker has nothing else there, as far as it has said. */
+static bool is_sure(const struct ws_proxy *p, uint64_t va)
+{
+    const struct ws_wire_config *c = &p->config;
+    return p->hello.has_host_va && va >= c->host_va && va - c->host_va < c->host_bytes;
+}
+
+static bool maps_host(const struct ws_proxy *p)
+{
+    for (uint32_t k = 0; k < p->capabilities.n; k++)
+        if (!strcmp(p->capabilities.v[k].name, WS_CUDA_MAPS_HOST))
+            return p->capabilities.v[k].yes;
+    return false;
+}
+
+/* Not under hosts_lock, which the loop takes: the worker may take long to answer unless @soon, when
+ * the mapping is posted. No GPU is closed while a client is there. */
+static int host_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, bool soon)
 {
     int r = 0;
     struct ws_proxy *from = __atomic_load_n(&open_proxies, __ATOMIC_ACQUIRE), *p, *q;
     for (p = from; p && !r; p = p->next_open) {
         uint64_t region, offset;
-        ws_proxy_settle(p); /* the region may be posted */
-        r = ws_proxy_region_find(p, host, bytes, &region, &offset)
-                ? ws_proxy_map_region(p, ws_space_id(s), va, bytes, region, offset)
-                : -EINVAL;
+        if (!maps_host(p))
+            r = -ENOTSUP;
+        else if (!region_find(p, host, bytes, true, &region, &offset))
+            r = -EINVAL;
+        else
+            r = ws_proxy_map_region(p, ws_space_id(s), va, bytes, region, offset,
+                                    soon && is_sure(p, va));
         if (r)
             break;
     }

@@ -178,6 +178,8 @@ static int set_config(struct ws_wire_config *c, int ordinal, uint32_t index,
     c->preemptible = o->preemptible;
     c->unfenced = o->unfenced;
     c->spin_ns = o->spin_ns;
+    c->host_va = o->host_va;
+    c->host_bytes = o->host_bytes;
     c->log_level = WS_INFO;
     const char *driver = o->driver_library ? o->driver_library : "",
                *nvml = o->nvml_library ? o->nvml_library : "";

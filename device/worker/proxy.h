@@ -220,9 +220,11 @@ int ws_proxy_instance_new(struct ws_device *d, struct ws_dmodule *m, struct ws_s
                           const uint64_t *var_va, enum ws_instance_write write,
                           struct ws_dinstance **ret);
 void ws_proxy_instance_free(struct ws_dinstance *i);
-/* Of host memory; as ws_space_map_host(). Waits for the worker. */
+/* Of host memory; as ws_space_map_host(). @is_sure: it is posted; else it waits for the worker,
+ * which may refuse it. */
 WS_MUST_CHECK int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va,
-                                      uint64_t bytes, uint64_t region, uint64_t offset);
+                                      uint64_t bytes, uint64_t region, uint64_t offset,
+                                      bool is_sure);
 void ws_proxy_unmap_region(struct ws_proxy *p, uint64_t space, uint64_t va);
 void ws_proxy_on_made(struct ws_proxy *p, struct ws_wire_message *m);
 void ws_proxy_on_gone(struct ws_proxy *p, struct ws_wire_message *m);

@@ -292,7 +292,7 @@ void ws_proxy_unmap_memory(struct ws_device *d, void *arg, struct ws_space *s, u
 }
 
 int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va, uint64_t bytes,
-                        uint64_t region, uint64_t offset)
+                        uint64_t region, uint64_t offset, bool is_sure)
 {
     WS_PROXY_MEASURE(p);
     struct ws_wire_map is = {
@@ -300,7 +300,9 @@ int ws_proxy_map_region(struct ws_proxy *p, uint64_t space, uint64_t va, uint64_
     struct ws_proxy_map *map = map_new(&is, true);
     if (!map)
         return ws_raise(-ENOMEM);
-    ws_proxy_settle(p);
+    if (is_sure)
+        return map_post(p, map, NULL);
+    ws_proxy_settle(p); /* the region may be posted */
     int64_t r = map_ask(p, map, NULL);
     return r == -EIO ? ws_raise(-ENOMEM) : (int)r;
 }

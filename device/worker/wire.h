@@ -76,13 +76,14 @@ struct ws_wire_config {
     int32_t ordinal; /* -1: only count */
     uint32_t index, max_running, preemptible, unfenced;
     int32_t log_level;
-    uint64_t spin_ns;
+    uint64_t spin_ns, host_va, host_bytes;
     char driver_library[WS_WIRE_PATH], nvml_library[WS_WIRE_PATH]; /* "": the usual ones */
 };
 /* From the worker: what it has opened. */
 struct ws_wire_hello {
     char build[WS_WIRE_BUILD];
     uint32_t count, keeps;
+    uint32_t has_host_va; /* the addresses that it was to keep free are */
     struct ws_gpu_spec spec;
     uint64_t meter_update_ns; /* of the device */
     uint8_t uuid[16];

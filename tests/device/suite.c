@@ -129,6 +129,10 @@ bool suite_target_parse(int argc, char **argv)
     if (argc > 3)
         suite_target.options.nvml_library = argv[3];
     suite_target.mock = argc > 2 && strstr(argv[2], "tests/mock/");
+    if (suite_target.worker) {
+        suite_target.options.host_va = SUITE_HOST_VA;
+        suite_target.options.host_bytes = SUITE_HOST_BYTES;
+    }
     return suite_target.cuda || (!strcmp(argv[1], "soft") && argc == 2);
 }
 
@@ -179,24 +183,9 @@ static int client_new(struct suite *s, int c)
     return r;
 }
 
-uint64_t suite_va_first = SUITE_VA_FIRST;
-
-/* A dozen clients' addresses on; from the beginning again after fifteen times. */
-static void next_addresses(void)
-{
-    enum { CLIENTS = 12, TIMES = 15 };
-    uint64_t step = SUITE_VA(CLIENTS) - SUITE_VA(0);
-    if (!suite_target.worker || suite_target.mock)
-        return;
-    suite_va_first += step;
-    if (suite_va_first == SUITE_VA_FIRST + TIMES * step)
-        suite_va_first = SUITE_VA_FIRST;
-}
-
 int suite_begin(struct suite *s)
 {
     struct ws_diags diags = WS_DIAGS_NULL;
-    next_addresses();
     *s = (struct suite){0};
     int r = suite_open(&s->device, &diags);
     if (!r)

@@ -31,11 +31,8 @@ int suite_open_second(struct ws_device **ret, struct ws_diags *diags); /* the ne
 #define SUITE_HOST_VA  UINT64_C(0x510000000000)
 #endif
 /* Addresses of client @c, disjoint as the daemon's are. */
-#define SUITE_VA(c) (suite_va_first + (uint64_t)(c)*UINT64_C(0x400000000))
-/* SUITE_VA_FIRST; with workers on a driver that is not the mock, each suite_begin() goes on behind
- * the addresses of the one before. Where one driver gives addresses to all processes, as ours does,
- * a new worker may come before the end of the old one has been seen. */
-extern uint64_t suite_va_first;
+#define SUITE_VA(c)      (SUITE_VA_FIRST + (uint64_t)(c)*UINT64_C(0x400000000))
+#define SUITE_HOST_BYTES (UINT64_C(1) << 30)
 enum { SUITE_CLIENTS = 2 };
 
 enum suite_kernel {

@@ -56,6 +56,18 @@ static void describe(struct ws_wire_hello *h)
     h->host_ns = (uint64_t)t.tv_sec * WS_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+/* Keeps addresses free, before the driver can have something there. */
+static bool keep_free(uint64_t va, uint64_t bytes)
+{
+    void *at = (void *)(uintptr_t)va,
+         *p = bytes ? mmap(at, bytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+                    : MAP_FAILED;
+    if (p != MAP_FAILED && p != at)
+        munmap(p, bytes);
+    return p == at && bytes;
+}
+
 /* Opens the device and says so. Return: 0: the worker is wanted; else its exit status. */
 static int begin(const struct ws_wire_config *c)
 {
@@ -77,6 +89,9 @@ static int begin(const struct ws_wire_config *c)
     } else if (c->ordinal < 0) {
         h.count = ws_cuda_count(&o, &diags);
     } else {
+        h.has_host_va = keep_free(c->host_va, c->host_bytes);
+        o.host_va = c->host_va;
+        o.host_bytes = h.has_host_va ? c->host_bytes : 0;
         r = ws_device_open_cuda(&worker.device, c->ordinal, c->index, &o, &diags);
     }
     if (worker.device) {

@@ -423,7 +423,7 @@ static void test_fence_of_variables(void **state)
 static void test_fence_of_the_fences(void **state)
 {
     struct fix *f = *state;
-    struct wild_args a = {WS_VA_LAST + WS_RELAUNCH_PAGES * UINT64_C(4096), 0, 0};
+    struct wild_args a = {WS_OWN_VA + WS_RELAUNCH_PAGES * UINT64_C(4096), 0, 0};
     among_others(f, WILD, &a, sizeof(a), WS__ERROR__ILLEGAL_ADDRESS, "outside");
 }
 

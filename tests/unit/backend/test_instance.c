@@ -163,8 +163,7 @@ static struct ws_segment *pin(struct fix *f)
     struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = BYTES};
     struct ws_segment *g;
     assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
-    uint64_t at = PLACE;
-    assert_int_equal(ws_segment_host_map(c, g->id, &at), WS__ERROR__OK);
+    assert_int_equal(ws_segment_host_map(c, 0, g->id, PLACE), WS__ERROR__OK);
     return g;
 }
 

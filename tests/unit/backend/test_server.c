@@ -10,10 +10,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend/client/segment.h"
@@ -680,7 +682,8 @@ static void test_pinned_memory_is_given_its_address(void **state)
     for (int i = 0; i < 2; i++) {
         struct ws_segment *g;
         assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
-        assert_int_equal(ws_segment_host_map(c, g->id, &at[i]), WS__ERROR__OK);
+        assert_int_equal(ws_segment_host_map(c, 0, g->id, 0), WS__ERROR__OK);
+        at[i] = g->mapped_at;
         assert_in_range(at[i], WS_HOST_VA_FIRST, WS_HOST_VA_LAST - BYTES);
     }
     assert_true(at[0] + BYTES <= at[1] || at[1] + BYTES <= at[0]);
@@ -691,7 +694,9 @@ static Ws__Error pin(struct ws_client *c, uint64_t bytes, uint64_t *io_at)
     struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = bytes};
     struct ws_segment *g;
     assert_int_equal(ws_segment_new(c, &q, &g), WS__ERROR__OK);
-    return ws_segment_host_map(c, g->id, io_at);
+    Ws__Error e = ws_segment_host_map(c, 0, g->id, *io_at);
+    *io_at = g->mapped_at ? g->mapped_at : *io_at;
+    return e;
 }
 
 /* Nobody takes all addresses that the daemon has for pinned memory. */
@@ -739,6 +744,97 @@ static void test_addresses_for_others_cannot_be_named(void **state)
     wss_do(w, 1, WS__COMMAND__C_HOST_UNMAP, &id);
     wss_turn(w);
     assert_int_equal(pin(client_of(w, 1), 4096, &again), WS__ERROR__OK);
+}
+
+static sem_t may_map;
+static _Atomic int n_mapped, n_soon;
+
+static int slow_map(struct ws_space *s, uint64_t va, uint64_t bytes, void *host, bool soon)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    n_soon += soon;
+    if (!soon && sem_timedwait(&may_map, &until))
+        return -EINVAL;
+    if (va % 8192)
+        return -EEXIST;
+    n_mapped++;
+    return 0;
+}
+
+static void slow_unmap(struct ws_space *s, uint64_t va, uint64_t bytes)
+{
+    n_mapped--;
+}
+
+static uint64_t host_map(struct wss *w, struct ws_segment *g, uint64_t at)
+{
+    Ws__HostMap m = WS__HOST_MAP__INIT;
+    m.segment = g->id;
+    m.address = at;
+    return wss_do(w, 0, WS__COMMAND__C_HOST_MAP, &m);
+}
+
+static void wait_for_reply(struct wss *w, uint64_t seq)
+{
+    for (int ms = 0; ms < 20000 && !wss_replied(w, 0, seq); ms++) {
+        usleep(1000);
+        wss_turn(w);
+    }
+}
+
+/* A driver that has to be asked whether it can map memory where the client wants it, and that does
+ * not answer, keeps nobody waiting but the one who asked. */
+static void map_while_a_driver_waits(struct wss *w, struct ws_client *c)
+{
+    const uint64_t at = UINT64_C(0x7f0000000000);
+    struct ws_handoff_request q = {.kind = WS_HANDOFF_PINNED, .bytes = 4096};
+    struct ws_segment *g[4];
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(ws_segment_new(c, &q, &g[k]), WS__ERROR__OK);
+    uint64_t ids[2] = {g[0]->id, g[1]->id}, n = c->stats.n_retired;
+    uint64_t s = host_map(w, g[0], at), refused = host_map(w, g[1], at + 4096);
+    assert_int_equal(c->stats.n_retired, n);
+    assert_int_equal(wss_error(w, 0, host_map(w, g[2], 0)), WS__ERROR__OK); /* of the daemon's */
+    assert_int_equal(n_soon, 1);
+    assert_int_equal(wss_error(w, 0, host_map(w, g[0], at)), WS__ERROR__INVALID_VALUE);
+    wss_do(w, 0, WS__COMMAND__C_HOST_UNMAP, &ids[0]);
+    assert_int_equal(w->peers[0].notice_error, WS__ERROR__INVALID_HANDLE);
+    ws_segment_release(g[1], c); /* it goes when it is no longer in use */
+    sem_post(&may_map);
+    sem_post(&may_map);
+    wait_for_reply(w, s);
+    wait_for_reply(w, refused);
+    assert_int_equal(wss_error(w, 0, s), WS__ERROR__OK);
+    assert_int_equal(wss_value(w, 0, s), at);
+    assert_int_equal(wss_error(w, 0, refused), WS__ERROR__NOT_SUPPORTED);
+    assert_int_equal(HASH_COUNT(c->segments.by_id), 3);
+    (void)host_map(w, g[3], at + 8192); /* and now it goes */
+    ws_server_disconnected(w->server, &w->peers[0].peer);
+    wss_turn(w);
+    assert_false(ws_list_empty(&w->server->clients.dying));
+}
+
+static void test_mapping_waits_for_a_driver(void **state)
+{
+    static const struct ws_host_hook hook = {slow_map, slow_unmap, NULL};
+    struct wss *w = *state;
+    sem_init(&may_map, 0, 0);
+    n_mapped = n_soon = 0;
+    ws_space_set_host_hook(&hook);
+    w->config.n_loaders = 2;
+    fakedev_set_far(&w->dev[0]);
+    wss_hello(w, 0, NULL);
+    map_while_a_driver_waits(w, client_of(w, 0));
+    sem_post(&may_map);
+    for (int ms = 0; ms < 20000 && !ws_list_empty(&w->server->clients.dying); ms++) {
+        usleep(1000);
+        wss_turn(w);
+    }
+    ws_space_set_host_hook(NULL);
+    assert_true(ws_list_empty(&w->server->clients.dying));
+    assert_int_equal(n_mapped, 0);
 }
 
 /* Memory that the client has already: taken only if it can't shrink under the daemon, and then it
@@ -912,6 +1008,7 @@ int main(int argc, char **argv)
         T(test_pinned_memory_is_given_its_address),
         T(test_addresses_of_pinned_memory_are_shared),
         T(test_addresses_for_others_cannot_be_named),
+        T(test_mapping_waits_for_a_driver),
         T(test_segments_of_the_clients_own),
         T(test_whose_memory_is_sealed),
         T(test_host_unmap_and_map_again),
