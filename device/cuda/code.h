@@ -34,10 +34,13 @@ struct ws_cuda_image {
     uint8_t *kinds;            /* enum ws_ptx_rewrite */
     bool *flat;
     uint32_t *max_threads; /* of a block */
-    uint32_t *fence_at;    /* offset of struct ws_ptx_fence among the parameters */
-    uint32_t *ctl_at;      /* offset of struct ws_ptx_ctl */
-    uint32_t *lib_at;      /* offset of the address of struct ws_ptx_lib */
-    uint32_t *lib_uses;    /* ptx/passes/devlib.h; 0: the kernel has no such parameter */
+    /* Blocks that an SM holds, as the driver said for the latest configuration, threads of a block
+     * << 16, dynamic shared bytes << 32; 0: it was not asked (launch.c). */
+    _Atomic uint64_t *fits;
+    uint32_t *fence_at; /* offset of struct ws_ptx_fence among the parameters */
+    uint32_t *ctl_at;   /* offset of struct ws_ptx_ctl */
+    uint32_t *lib_at;   /* offset of the address of struct ws_ptx_lib */
+    uint32_t *lib_uses; /* ptx/passes/devlib.h; 0: the kernel has no such parameter */
 };
 
 /* This device's modules and instances; the other devices complete these types of device.h in their

@@ -35,14 +35,22 @@ static bool check(struct ws_cuda *d, struct ws_op *op)
     return !op->error;
 }
 
-/* How many of its blocks an SM can hold; 0: unknown. */
-static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, ws_cu_function f)
+/* How many blocks of @op an SM can hold in this form of its code; 0: unknown. The driver is asked
+ * where a kernel's configuration changes only, since the thread that asks stops kernels, too. */
+static uint32_t blocks_per_sm(struct ws_cuda *d, const struct ws_op *op, struct ws_cuda_image *i)
 {
     const uint32_t *b = op->launch.block;
+    uint32_t threads = b[0] * b[1] * b[2], k = op->launch.kernel;
+    uint64_t key = (uint64_t)op->launch.shared_bytes << 32 | (uint64_t)threads << 16,
+             known = atomic_load(&i->fits[k]);
     int n = 0;
-    if (WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &n, f, (int)(b[0] * b[1] * b[2]),
+    if ((known & ~UINT64_C(0xffff)) == key && known & 0xffff)
+        return (uint32_t)(known & 0xffff);
+    if (WS_CU(d, cuOccupancyMaxActiveBlocksPerMultiprocessor, &n, i->functions[k], (int)threads,
               op->launch.shared_bytes) != WS_CU_SUCCESS)
         return 0;
+    if (n > 0 && n <= 0xffff && threads <= 0xffff)
+        atomic_store(&i->fits[k], key | (uint64_t)n);
     return (uint32_t)WS_MAX(n, 0);
 }
 
@@ -130,7 +138,7 @@ static enum ws_cuda_start launch_whole(struct ws_cuda *d, struct ws_cuda_run *r,
     uint32_t k = op->launch.kernel;
     const uint32_t *g = op->launch.grid;
     if (op->launch.flags & WS_LAUNCH_COOPERATIVE) {
-        uint64_t room = (uint64_t)blocks_per_sm(d, op, i->functions[k]) * n_sms,
+        uint64_t room = (uint64_t)blocks_per_sm(d, op, i) * n_sms,
                  blocks = (uint64_t)g[0] * g[1] * g[2];
         if (blocks > room) {
             ws_check_fail(op, WS_DEV_E_COOPERATIVE_TOO_LARGE,
@@ -331,7 +339,7 @@ static uint32_t fits(struct ws_cuda *d, const struct ws_op *op, struct ws_cuda_i
     struct ws_ptx_shape shape;
     bool may = i && i->functions[k] && ws_ptx_shape_set(&shape, g) && !op->launch.flags &&
                !(i->flat[k] && (b[1] > 1 || b[2] > 1));
-    return may ? blocks_per_sm(d, op, i->functions[k]) : 0;
+    return may ? blocks_per_sm(d, op, i) : 0;
 }
 
 static uint32_t threads_of(const struct ws_op *op)
@@ -372,8 +380,7 @@ static enum ws_cuda_start launch_green(struct ws_cuda *d, struct ws_cuda_run *r,
     if (!ws_cuda_green_enter(d, r->queue, &op->launch.sms, false, may_block, &n))
         return WS_CUDA_BLOCKS;
     if (n && op->launch.flags & WS_LAUNCH_COOPERATIVE &&
-        (uint64_t)g[0] * g[1] * g[2] >
-            (uint64_t)blocks_per_sm(d, op, i->functions[op->launch.kernel]) * n) {
+        (uint64_t)g[0] * g[1] * g[2] > (uint64_t)blocks_per_sm(d, op, i) * n) {
         ws_cuda_green_leave(r->queue); /* its program was told that all of the GPU is available */
         n = 0;
     }

@@ -67,6 +67,7 @@ struct ws_cuda_image *ws_cuda_image_free(struct ws_cuda_image *i)
     free(i->kinds);
     free(i->flat);
     free(i->max_threads);
+    free(i->fits);
     free(i->fence_at);
     free(i->ctl_at);
     free(i->lib_at);
@@ -86,12 +87,13 @@ static struct ws_cuda_image *image_new(struct ws_cuda *d, uint32_t n_kernels)
     i->kinds = ws_alloc_array(n, sizeof(*i->kinds));
     i->flat = ws_alloc_array(n, sizeof(*i->flat));
     i->max_threads = ws_alloc_array(n, sizeof(*i->max_threads));
+    i->fits = ws_alloc_array(n, sizeof(*i->fits));
     i->fence_at = ws_alloc_array(n, sizeof(*i->fence_at));
     i->ctl_at = ws_alloc_array(n, sizeof(*i->ctl_at));
     i->lib_at = ws_alloc_array(n, sizeof(*i->lib_at));
     i->lib_uses = ws_alloc_array(n, sizeof(*i->lib_uses));
-    bool all = i->functions && i->kinds && i->flat && i->max_threads && i->fence_at && i->ctl_at &&
-               i->lib_at && i->lib_uses;
+    bool all = i->functions && i->kinds && i->flat && i->max_threads && i->fits && i->fence_at &&
+               i->ctl_at && i->lib_at && i->lib_uses;
     return all ? i : ws_cuda_image_free(i);
 }
 
