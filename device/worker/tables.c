@@ -596,8 +596,9 @@ static int64_t restore_granules(struct ws_proxy *p, uint64_t until_ns)
 static int64_t restore_memory(struct ws_proxy *p, struct ws_proxy_memory *m)
 {
     struct ws_wire_memory w = {.bytes = m->bytes, .kept = m->whole};
-    bool can = p->hello.keeps && (!m->whole.id || m->fd >= 0), packed = m->bytes % GRANULE_BYTES,
-         mapped = false;
+    /* What was not mapped yet was not cleared: nobody gets it as it is. */
+    bool can = m->used && p->hello.keeps && (!m->whole.id || m->fd >= 0),
+         packed = m->bytes % GRANULE_BYTES, mapped = false;
     for (struct ws_proxy_map *x = p->maps; x && !mapped; x = x->hh.next)
         mapped = !x->host && x->is.memory == m->id;
     if (packed && !mapped) { /* its share of a granule is at no address */

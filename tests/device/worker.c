@@ -161,7 +161,7 @@ static void test_a_fault_of_one(void **state)
     have(&b, 1);
     count(1, 5);
     ws_device_host_register(S.device, host, BYTES, fd);
-    assert_int_equal(ws_space_map_host(S.space[1], host_va, BYTES, host), 0);
+    assert_int_equal(ws_space_map_host_soon(S.space[1], host_va, BYTES, host), 0);
 
     uint32_t one = 1, zero = 0;
     struct suite_op c = suite_launch(&S, 0, K_WAIT, 1, 1, flag, 0, 0, 0);
@@ -606,9 +606,11 @@ static void test_nothing_keeps_the_loop(void **state)
     uint64_t va = suite_alloc(&S, 0, 4 << 20), small = suite_alloc(&S, 1, 512);
     assert_int_equal(ws_space_set_access(S.space[0], va, 1, 1), 0);
     ws_device_host_register(S.device, host, PAGE, memory);
+    assert_int_equal(ws_space_map_host_soon(S.space[0], SUITE_HOST_VA, PAGE, host), 0);
     struct ws_dinstance *i;
     assert_int_equal(ws_device_instance_borrow(S.device, S.module, S.space[0], S.vars[0], &i), 0);
     ws_device_instance_free(S.device, i);
+    assert_int_equal(ws_space_unmap(S.space[0], SUITE_HOST_VA), 0);
     ws_device_host_unregister(S.device, host, PAGE);
     assert_int_equal(ws_space_unmap(S.space[0], old), 0);
     struct ws_occupancy fits;
@@ -893,6 +895,27 @@ static int setup_slow_compiler(void **state)
     return setup_with("WS_MOCK_STUCK", value);
 }
 
+/* What a client asks for is done by the next worker if the call tells first that a fault of somebody
+ * else's has destroyed the context. */
+static void test_asked_while_the_context_is_lost(void **state)
+{
+    enum { TIMES = 12 }; /* of which one fails */
+    if (!suite_target.mock)
+        skip();
+    for (int k = 0; k < TIMES; k++) {
+        uint8_t byte = 1;
+        uint64_t va = suite_alloc(&S, 1, 4 << 20);
+        suite_get(&S, 1, &byte, va, 1);
+        assert_int_equal(byte, 0);
+    }
+    assert_int_equal(status().n_restarts, 1);
+}
+
+static int setup_fault_in_a_call(void **state)
+{
+    return setup_with("WS_MOCK_FAIL", "cuMemSetAccess:8:MISALIGNED_ADDRESS");
+}
+
 static int setup_unkept(void **state)
 {
     return setup_with("WS_MOCK_NO_EXPORT", "1");
@@ -938,6 +961,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_released_while_it_is_compiled, setup_slow_compiler,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_memory_that_is_not_kept, setup_unkept, teardown),
+        cmocka_unit_test_setup_teardown(test_asked_while_the_context_is_lost, setup_fault_in_a_call,
+                                        teardown),
     };
     if (!suite_target_parse(argc, argv) || !suite_target.worker) {
         fprintf(stderr, "usage: worker worker [DRIVER [NVML]]\n");

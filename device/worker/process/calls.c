@@ -288,6 +288,7 @@ static bool serve(struct ws_wire_message *m)
     }
     struct ws_wire_head head = ws_wire_head_of((enum ws_wire_type)type, m->head.id);
     head.value = handlers[type](m, m->body, &a);
+    worker_no_answer_if_lost(type, head.value);
     if (changes_memory(type))
         worker_write_free();
     bool sent = !ws_wire_rows[type].answered || answer(head, &a);

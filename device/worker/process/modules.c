@@ -118,6 +118,7 @@ static int serve(int fd, struct ws_wire_message *m)
     if (f) {
         head.value = handlers[m->head.type](m, f);
         fclose(f);
+        worker_no_answer_if_lost(m->head.type, head.value);
     }
     ws_wire_done_with(m);
     int r = ws_wire_send(fd, head, (struct ws_wire_part){text, n}, WS_PART_NONE, -1, 0);

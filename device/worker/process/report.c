@@ -68,6 +68,15 @@ void *worker_page_main(void *arg)
     return NULL;
 }
 
+void worker_no_answer_if_lost(uint32_t type, int64_t value)
+{
+    if (!value || ws_wire_rows[type].end == WS_WIRE_ENDS)
+        return;
+    worker_end_if_lost();
+    while (worker.page->lost)
+        pause();
+}
+
 void worker_end_if_lost(void)
 {
     const char *text = ws_device_cuda_lost(worker.device);
