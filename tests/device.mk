@@ -49,6 +49,13 @@ TESTS += $(DEVICE_TESTS)
 check_PROGRAMS += tests/process/far_addresses
 tests_process_far_addresses_SOURCES = tests/process/far_addresses.c
 tests_process_far_addresses_LDADD = -ldl
+check_PROGRAMS += tests/process/waited tests/process/libwaited.so
+tests_process_waited_SOURCES = tests/process/waited.h tests/process/waited.c
+tests_process_waited_LDADD =
+tests_process_libwaited_so_SOURCES = tests/process/waited.h tests/process/waited_library.c
+tests_process_libwaited_so_CFLAGS = $(CUDA_CFLAGS) -fPIC
+tests_process_libwaited_so_LDFLAGS =
+tests_process_libwaited_so_LINK = $(CC) $(CFLAGS) -shared -o $@
 dist_check_SCRIPTS += tests/process/nested.sh tests/process/prefork.sh
 TESTS += tests/process/nested.sh tests/process/prefork.sh
 
