@@ -83,7 +83,7 @@ struct ws_wire_config {
 struct ws_wire_hello {
     char build[WS_WIRE_BUILD];
     uint32_t count, keeps;
-    uint32_t has_host_va; /* the addresses that it was to keep free are */
+    uint32_t has_host_va; /* the addresses that it was to keep free are, and it can map there */
     struct ws_gpu_spec spec;
     uint64_t meter_update_ns; /* of the device */
     uint8_t uuid[16];

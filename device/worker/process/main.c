@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/hurry.h"
 #include "base/log.h"
+#include "base/packet.h"
 #include "device/worker/process/process.h"
 
 struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -68,6 +69,23 @@ static bool keep_free(uint64_t va, uint64_t bytes)
     return p == at && bytes;
 }
 
+/* Whether host memory can be mapped there: what the daemon posts must not fail. */
+static bool maps_at(uint64_t va)
+{
+    enum { BYTES = 4096 };
+    struct ws_space *s = NULL;
+    int fd = ws_packet_memfd("wattshare-try", BYTES);
+    void *p = fd < 0 ? MAP_FAILED : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    bool can = p != MAP_FAILED && !ws_space_new(&s) && !ws_space_map_host(s, va, BYTES, p) &&
+               !ws_space_unmap(s, va);
+    ws_space_free(s);
+    if (p != MAP_FAILED)
+        munmap(p, BYTES);
+    if (fd >= 0)
+        close(fd);
+    return can;
+}
+
 /* Opens the device and says so. Return: 0: the worker is wanted; else its exit status. */
 static int begin(const struct ws_wire_config *c)
 {
@@ -89,12 +107,12 @@ static int begin(const struct ws_wire_config *c)
     } else if (c->ordinal < 0) {
         h.count = ws_cuda_count(&o, &diags);
     } else {
-        h.has_host_va = keep_free(c->host_va, c->host_bytes);
         o.host_va = c->host_va;
-        o.host_bytes = h.has_host_va ? c->host_bytes : 0;
+        o.host_bytes = keep_free(c->host_va, c->host_bytes) ? c->host_bytes : 0;
         r = ws_device_open_cuda(&worker.device, c->ordinal, c->index, &o, &diags);
     }
     if (worker.device) {
+        h.has_host_va = o.host_bytes && maps_at(o.host_va);
         h.keeps = ws_device_cuda_keep(worker.device, &worker_keep);
         describe(&h);
         worker_write_free();

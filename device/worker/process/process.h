@@ -84,8 +84,8 @@ void *worker_page_main(void *arg);
 /* Ends the process if the context is lost and nothing is running any more. */
 void worker_end_if_lost(void);
 /* A call was to be answered with @value. If that is an error and the context is lost, it is no
- * answer for whoever asked, which may be another client than the one that has lost it: this does not
- * return, and the next worker is asked. */
+ * answer for whoever asked, which may be another client than the one that has lost it: this does
+ * not return, and the next worker is asked. */
 void worker_no_answer_if_lost(uint32_t type, int64_t value);
 
 /* ---- ops.c: for main()'s thread; none waits for the GPU ---- */
