@@ -302,3 +302,18 @@ bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
     (void)budget;
     return false;
 }
+
+/* Compiled code and the interpreter have rows; blocks here have none. Declared in priv.h, with
+ * another struct ws_blockrun. */
+void ws_exec_fill_rows(struct ws_blockrun *b);
+void ws_exec_forget_rows(struct ws_blockrun *b);
+
+void ws_exec_fill_rows(struct ws_blockrun *b)
+{
+    (void)b;
+}
+
+void ws_exec_forget_rows(struct ws_blockrun *b)
+{
+    (void)b;
+}
