@@ -18,8 +18,8 @@
  * flight or about to be unmapped, with physical memory that it maps itself, whose kernels call
  * malloc(), or whose launch would not fit there: it stays, and the policy's choice of a GPU counts
  * for nothing. Memory that others share stays as well. So does a client that has very many modules,
- * variables or streams, and on real GPUs allocations, since it is moved in one turn of the loop. But who
- * may use its other memory, of which it may have very much, is told in parts.
+ * variables or streams, and on real GPUs allocations, since it is moved in one turn of the loop.
+ * But who may use its other memory, of which it may have very much, is told in parts.
  *
  * Of what waits, so many words are looked at. What only further ones name stays where it is.
  *

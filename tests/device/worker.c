@@ -895,8 +895,8 @@ static int setup_slow_compiler(void **state)
     return setup_with("WS_MOCK_STUCK", value);
 }
 
-/* What a client asks for is done by the next worker if the call tells first that a fault of somebody
- * else's has destroyed the context. */
+/* What a client asks for is done by the next worker if the call tells first that a fault of
+ * somebody else's has destroyed the context. */
 static void test_asked_while_the_context_is_lost(void **state)
 {
     enum { TIMES = 12 }; /* of which one fails */

@@ -205,22 +205,8 @@ static inline bool ws_exec_is_blocks_own(const struct ws_fill *f)
             f->sreg == WS_SR_CLUSTER_CTAID || f->sreg == WS_SR_CLUSTER_CTARANK);
 }
 
-/* ---- block.c ---- */
-/* Before the interpreter runs: makes such rows hold what they are to. */
-void ws_exec_fill_rows(struct ws_blockrun *b);
-/* Before compiled code runs, which writes to such rows where a handler reads them. */
-void ws_exec_forget_rows(struct ws_blockrun *b);
-
 /* ---- asks.c ---- */
 enum { WS_DEPTH_ALONE = 2 /* depth_max of a kernel that calls nothing */ };
-/* Starts the block that b->ask is. */
-void ws_exec_begin_asked(struct ws_blockrun *b);
-/* The step of that block is over. Return: another one that was asked for is to begin; b->ask is
- * it. */
-bool ws_exec_end_asked(struct ws_blockrun *b);
-/* The step is over. Begins the next block that ws_blockrun_run() was asked for, if that runs as
- * machine code like the one before; its work is ctx.work from now on. Return: false: there is none. */
-bool ws_exec_next_block(struct ws_blockrun *b);
 /* Adds what the interpreter counted to the work; compiled code adds its own. */
 void ws_exec_flush_work(struct ws_core_ctx *c);
 

@@ -444,9 +444,9 @@ static inline void begin_turn(struct ws_blockrun *b, struct ws_warp *w)
     r->has_turn = true;
 }
 
-/* The turn of a warp is over in which something ran. What mostly follows: it waits for nothing but a
- * barrier, and the next warp can run, which has its turn then. Return: false: it is otherwise, and
- * nothing was done. */
+/* The turn of a warp is over in which something ran. What mostly follows: it waits for nothing but
+ * a barrier, and the next warp can run, which has its turn then. Return: false: it is otherwise,
+ * and nothing was done. */
 static inline __attribute__((always_inline)) bool hand_turn(struct ws_blockrun *b,
                                                             struct ws_warp *next, int64_t budget)
 {

@@ -108,4 +108,21 @@ void ws_exec_bar_open(struct ws_blockrun *b, uint32_t id);
  * was done. */
 bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget);
 
+/* Before the interpreter runs: makes rows that are the block's own (ws_exec_is_blocks_own()) hold
+ * what they are to. */
+void ws_exec_fill_rows(struct ws_blockrun *b);
+/* Before compiled code runs, which writes to such rows where a handler reads them. */
+void ws_exec_forget_rows(struct ws_blockrun *b);
+
+/* ---- asks.c ---- */
+/* Starts the block that b->ask is. */
+void ws_exec_begin_asked(struct ws_blockrun *b);
+/* The step of that block is over. Return: another one that was asked for is to begin; b->ask is
+ * it. */
+bool ws_exec_end_asked(struct ws_blockrun *b);
+/* The step is over. Begins the next block that ws_blockrun_run() was asked for, if that runs as
+ * machine code like the one before; its work is ctx.work from now on. Return: false: there is
+ * none. */
+bool ws_exec_next_block(struct ws_blockrun *b);
+
 #endif

@@ -41,9 +41,9 @@ struct ws_jit_emit {
     /* By row: where its value is kept (alloca); words: scalars. In the masked version only rows
      * that nothing writes are kept so; the others stay in the register file. */
     llvm_value *scalars, *vectors;
-    llvm_value *held; /* by row: its value in the masked version, if it is known in this block */
-    llvm_value
-        *kept; /* by row: the store of that value, if nothing in this block needs it so far */
+    /* By row, in the masked version: its value, if it is known in this block; the store of that
+     * value, if nothing in this block needs it so far. */
+    llvm_value *held, *kept;
     llvm_block held_in;
     /* Without mask registers: all ones in the active lanes, else zeros; of the masked and of the
      * narrow version. */

@@ -303,11 +303,7 @@ bool ws_exec_begin_alike(struct ws_blockrun *b, int64_t budget)
     return false;
 }
 
-/* Compiled code and the interpreter have rows; blocks here have none. Declared in priv.h, with
- * another struct ws_blockrun. */
-void ws_exec_fill_rows(struct ws_blockrun *b);
-void ws_exec_forget_rows(struct ws_blockrun *b);
-
+/* Nor has it rows. */
 void ws_exec_fill_rows(struct ws_blockrun *b)
 {
     (void)b;
