@@ -27,6 +27,7 @@ fi
 client_on_h200() { LD_PRELOAD=$asan ASAN_OPTIONS=detect_leaks=0 timeout 100 "$wattshare" run --private --gpus h200 -- "$@" >"$tmp/out" 2>&1; }
 client_on_h200 "$cuda/nv/clusters_static" || { cat "$tmp/out"; fail "clusters"; }
 grep -q "^PASS clusters" "$tmp/out" || { cat "$tmp/out"; fail "clusters say nothing"; }
+client_on_h200 "$cuda/nv/launchattr_static" || { cat "$tmp/out"; fail "launch attributes where there are clusters"; }
 ok "clusters"
 for p in static shared per_thread older; do
     run "runtime, $p" "$cuda/nv/facade_$p"
