@@ -49,7 +49,7 @@ int main(void)
     cudaEvent_t e;
     CHECK(cudaStreamCreate(&s));
     CHECK(cudaEventCreate(&e));
-    hello<<<dim3(2, 1), 1, 0, s>>>(11);
+    hello<<<1, 2, 0, s>>>(11); /* of two blocks, either could print first */
     CHECK(cudaStreamSynchronize(s));
     printf("host 4\n");
     hello<<<1, 1, 0, s>>>(12);
