@@ -4,6 +4,7 @@
  * context's sticky error. Copies with memory that is not pinned are done before the call returns,
  * as the real driver may do. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,15 +233,27 @@ static bool begin(struct mock_stream *s, struct item *i)
     return good;
 }
 
+/* WS_MOCK_UNTIL=FILE: each kernel lasts until that is there. FILE.began appears when the first one
+ * waits for it. */
+static void wait_until_file(const char *until)
+{
+    char began[PATH_MAX];
+    snprintf(began, sizeof(began), "%s.began", until);
+    if (access(until, F_OK))
+        close(open(began, O_WRONLY | O_CREAT, 0666)); /* who waits for that sees it */
+    while (access(until, F_OK))
+        usleep(1000);
+}
+
 /* WS_MOCK_RECORD=FILE gets a line for each kernel: pid, start and end in ns; WS_MOCK_SLEEP_US makes
- * each one last, WS_MOCK_UNTIL=FILE until that is there. */
+ * each one last. */
 static void record_kernel(uint64_t start_ns)
 {
     const char *sleep_us = getenv("WS_MOCK_SLEEP_US"), *path = getenv("WS_MOCK_RECORD");
     const char *until = getenv("WS_MOCK_UNTIL");
     char text[96];
-    while (until && access(until, F_OK))
-        usleep(1000);
+    if (until)
+        wait_until_file(until);
     if (sleep_us)
         usleep((useconds_t)strtoul(sleep_us, NULL, 10));
     int fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
