@@ -76,3 +76,4 @@ EXTRA_DIST += frontend/wattshare.map frontend/README.md frontend/both/README.md 
 	frontend/session/README.md frontend/stream/README.md frontend/texture/README.md
 include frontend/gate/local.mk
 include frontend/nvml/local.mk
+include frontend/blas/local.mk

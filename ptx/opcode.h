@@ -101,7 +101,6 @@ struct ws_ptx_op_info {
     uint8_t min_types, max_types, effect, mix;
 };
 extern const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N];
-extern const char *const ws_ptx_mix_names[_WS_MIX_N]; /* "int", "fp32", … */
 extern const char *const ws_ptx_cache_names[];        /* "ca", "cg", …; NULL-terminated */
 const char *ws_ptx_op_name(enum ws_ptx_op op);        /* "mad", without modifiers */
 const char *ws_ptx_type_name(enum ws_ptx_type t);     /* "f32" */

@@ -95,6 +95,7 @@ allow frontend/driver base protocol $facade frontend/both
 allow frontend/interpose base protocol frontend/session frontend/compilers frontend/facade.h frontend/errors.h frontend/config.h
 allow frontend/gate base protocol frontend/channel frontend/config.h frontend/interpose
 allow frontend/nvml base protocol frontend/cuda_types.h
+allow frontend/blas base
 # cli: coverage asks the decoder (device) and reads the table of entry points
 # (frontend/interpose/entrypoints.def, no code of it).
 allow cli base protocol ptx models policy device frontend papers

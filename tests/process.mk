@@ -9,7 +9,7 @@ PROCESS_TESTS = tests/process/analyze.sh tests/process/rewritten.sh tests/proces
 	tests/process/kept.sh tests/process/profiles.sh tests/process/real_clients.sh \
 	tests/process/scaled.sh \
 	tests/process/sim.sh tests/process/sim_rt.sh tests/process/tasks.sh \
-	tests/process/policy.sh tests/process/examples.sh tests/process/tutorial.sh \
+	tests/process/policy.sh tests/process/examples.sh tests/process/tutorial.sh tests/process/blas.sh \
 	tests/process/energy.sh tests/process/nvml.sh tests/process/report.sh \
 	tests/process/doctor.sh tests/process/containers.sh tests/process/allotted.sh
 dist_check_SCRIPTS += $(PROCESS_TESTS)
@@ -25,6 +25,11 @@ check_PROGRAMS += tests/process/nvml_user
 tests_process_nvml_user_SOURCES = tests/process/nvml_user.c
 tests_process_nvml_user_CFLAGS = $(AM_CFLAGS) -Wno-strict-prototypes
 tests_process_nvml_user_LDADD = -ldl
+
+check_PROGRAMS += tests/process/blas_user
+tests_process_blas_user_SOURCES = tests/process/blas_user.c
+tests_process_blas_user_CFLAGS = $(AM_CFLAGS) -Wno-strict-prototypes
+tests_process_blas_user_LDADD = -ldl -lm
 
 installcheck-local: tests/cuda/drv_matmul
 	srcdir=$(top_srcdir) $(top_srcdir)/tests/process/installed.sh $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) \

@@ -197,15 +197,36 @@ static int set_jax(void)
     return setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1", 0);
 }
 
+/* PyTorch's compiler pads matrices if that is faster. To find out it fills some with random numbers,
+ * by kernels that are machine code. */
+static int set_inductor(void)
+{
+    return setenv("TORCHINDUCTOR_SHAPE_PADDING", "0", 0);
+}
+
+/* cuBLAS of ours, behind our library. WATTSHARE_BLAS="" leaves a program with NVIDIA's, which real
+ * GPUs can run. */
+static int set_blas(void)
+{
+    const char *chosen = getenv("WATTSHARE_BLAS");
+    if (chosen && !*chosen)
+        return 0;
+    char *lib = ws_cli_find_part("WATTSHARE_BLAS", "frontend/libwattshare-blas.so",
+                                 WSLIBDIR "/libwattshare-blas.so");
+    int r = lib ? set_preload(lib) : -1;
+    free(lib);
+    return r;
+}
+
 int ws_program_environment(const char *endpoint, const char *task)
 {
     char *lib =
         ws_cli_find_part("WATTSHARE_LIB", "frontend/libwattshare.so", WSLIBDIR "/libwattshare.so");
     int r = -1;
     if (lib)
-        r = set_preload(lib) || set_library_path(lib, "/wattshare-driver") || set_path(lib) ||
-            set_nvcc(lib) || set_ptxas(lib) || set_jax() || setenv(WS_ENV_SOCKET, endpoint, 1) ||
-            (task && setenv(WS_ENV_TASK, task, 1));
+        r = set_blas() || set_preload(lib) || set_library_path(lib, "/wattshare-driver") ||
+            set_path(lib) || set_nvcc(lib) || set_ptxas(lib) || set_jax() || set_inductor() ||
+            setenv(WS_ENV_SOCKET, endpoint, 1) || (task && setenv(WS_ENV_TASK, task, 1));
     free(lib);
     return r ? WS_EXIT_CANNOT_RUN : 0;
 }

@@ -18,10 +18,15 @@ enum { EXIT_NOTHING = 1, EXIT_REFUSED = 3, GPUS_MAX = 32, ENV_MAX = 16 };
 enum { COLLECT_TRIES = 2000, COLLECT_PAUSE_US = 2000 };
 
 /* What ws_program_environment() sets, or extends. */
-static const char *const variables[] = {"LD_PRELOAD",  "LD_LIBRARY_PATH",
-                                        "PATH",        "TRITON_PTXAS_PATH",
-                                        WS_ENV_SOCKET, "TRITON_PTXAS_BLACKWELL_PATH",
-                                        WS_ENV_TASK,   "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"};
+static const char *const variables[] = {"LD_PRELOAD",
+                                        "LD_LIBRARY_PATH",
+                                        "PATH",
+                                        "TRITON_PTXAS_PATH",
+                                        WS_ENV_SOCKET,
+                                        "TRITON_PTXAS_BLACKWELL_PATH",
+                                        WS_ENV_TASK,
+                                        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK",
+                                        "TORCHINDUCTOR_SHAPE_PADDING"};
 
 struct step_options {
     const char *socket, *task, *gpus;

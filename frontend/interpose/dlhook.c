@@ -101,10 +101,11 @@ static void find_real(void)
         *(void **)&real = real_dlsym(RTLD_NEXT, "dlopen");
 }
 
-/* "libcuda.so", "libcudart.so.13", "/usr/lib/libcuda.so.535.104.05", … */
-static bool is_cuda(const char *path)
+/* Whether @path is that of library @stem or @other: "libcuda.so", "libcudart.so.13",
+ * "/usr/lib/libcuda.so.535.104.05", … */
+static bool is_library(const char *path, const char *stem, const char *other)
 {
-    static const char *const stems[] = {"libcuda.so", "libcudart.so"};
+    const char *const stems[] = {stem, other};
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
     for (size_t i = 0; i < WS_ARRAY_SIZE(stems); i++) {
@@ -114,6 +115,18 @@ static bool is_cuda(const char *path)
             return true;
     }
     return false;
+}
+static bool is_cuda(const char *path)
+{
+    return is_library(path, "libcuda.so", "libcudart.so");
+}
+
+/* cuBLAS, where ours is preloaded (frontend/blas). */
+static const char blas[] = "libwattshare-blas.so";
+static bool is_blas(const char *path)
+{
+    return is_library(path, "libcublas.so", "libcublasLt.so") &&
+           real(blas, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 static void *no_symbol(void *handle, const char *name)
@@ -193,6 +206,8 @@ struct dlopen_choice ws_dlopen_choose(const char *name, int mode, const void *ca
         }
         ws_toolkit_opened(name);
         c.name = "libcuda.so.1";
+    } else if (name && is_blas(name)) {
+        c.name = blas;
     } else if (name && is_compiler(name)) {
         c.target = (void *)open_compiler;
     } else if (!ws_redirect_early()) {

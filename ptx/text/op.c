@@ -61,11 +61,6 @@ const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N] = {
 #undef WS_OP
 };
 
-const char *const ws_ptx_mix_names[_WS_MIX_N] = {
-    "auto", "int",  "fp16",    "fp32", "fp64", "sfu", "conv",   "move",
-    "ldst", "atom", "shuffle", "sync", "ctrl", "tex", "tensor",
-};
-
 const char *const ws_ptx_cache_names[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", NULL};
 
 /* clang-format off */

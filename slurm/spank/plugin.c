@@ -161,7 +161,8 @@ static void add_environment(struct arguments *a, spank_t sp)
                                         "PATH",
                                         "TRITON_PTXAS_PATH",
                                         "TRITON_PTXAS_BLACKWELL_PATH",
-                                        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK"};
+                                        "JAX_SKIP_CUDA_CONSTRAINTS_CHECK",
+                                        "TORCHINDUCTOR_SHAPE_PADDING"};
     char value[ARG_BYTES];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (spank_getenv(sp, names[i], value, sizeof(value)) == ESPANK_SUCCESS)

@@ -69,6 +69,7 @@ printf '#!/bin/sh\necho machine code >"$4"\n' >"$tmp/ptxas/ptxas"
 chmod +x "$tmp/ptxas/ptxas"
 run 0 '^PASS' run -- "$cuda/drv_ptxas" "$tmp/ptxas/ptxas"
 run 0 '^1$' run -- sh -c 'echo "$JAX_SKIP_CUDA_CONSTRAINTS_CHECK"'
+run 0 "^0\$" run -- sh -c 'echo "$TORCHINDUCTOR_SHAPE_PADDING"'
 # the stand-in for nvcc, called as PyCUDA does; it must come before one that tells its arguments
 mkdir "$tmp/nvcc"
 printf '#!/bin/sh\necho "nvcc: $*"\n' >"$tmp/nvcc/nvcc"
