@@ -638,6 +638,80 @@ static void lt(const struct type *in, const struct type *out, unsigned epilogue,
     drop(&a), drop(&b), drop(&c), drop(&d), drop(&bias), drop(&scale);
 }
 
+/* The code of a type that is nearest to @v; of two, the even one. */
+static unsigned nearest(const struct type *t, double v)
+{
+    unsigned best = 0, codes = t->bytes == 1 ? 256 : 65536;
+    double least = INFINITY;
+    for (unsigned u = 0; u < codes; u++) {
+        uint16_t code = (uint16_t)u;
+        double is = creal(load(t, (const uint8_t *)&code, 0)), d = fabs(is - v);
+        bool nan = t->letter == '4'   ? (u & 0x7f) == 0x7f
+                   : t->letter == '5' ? (u & 0x7f) > 0x7b
+                   : t->letter == 'H' ? (u & 0x7fff) > 0x7bff
+                                      : (u & 0x7fff) > 0x7f7f;
+        if (!nan && signbit(is) == signbit(v) && (d < least || (d == least && u % 2 == 0))) {
+            best = u;
+            least = d;
+        }
+    }
+    return best;
+}
+
+/* Floats become other types: at random, and halfway between two codes. */
+static void conversions(const struct type *t)
+{
+    enum { ROWS = 200 };
+    struct matrix a = make(&types[0], ROWS, 1), b = make(&types[0], 1, 1), d = make(t, ROWS, 1);
+    unsigned codes = t->bytes == 1 ? 128 : 32768, wrong = 0;
+    float *v = (float *)a.host;
+    void *o, *la = layout(&a, false), *lb = layout(&b, false), *ld = layout(&d, false);
+    struct scalar alpha = scalar(&types[0], 1), beta = scalar(&types[0], 0);
+    for (int i = 0; i < ROWS; i++) {
+        uint16_t u = (uint16_t)(draw() % (codes - codes / 8)), w = (uint16_t)(u + 1);
+        v[i] = (float)((creal(load(t, (uint8_t *)&u, 0)) + creal(load(t, (uint8_t *)&w, 0))) / 2);
+        if (i % 2)
+            v[i] = (float)(v[i] * (1 + draw_real() / 100));
+        if (i % 3 == 0)
+            v[i] = -v[i];
+    }
+    *(float *)b.host = 1;
+    MUST(CUDA("cuMemcpyHtoD_v2", a.device, a.host, bytes_of(&a)));
+    MUST(CUDA("cuMemcpyHtoD_v2", b.device, b.host, bytes_of(&b)));
+    MUST(CALL("cublasLtMatmulDescCreate", &o, 68, 0));
+    MUST(CALL("cublasLtMatmul", handle, o, &alpha.as, a.device, la, b.device, lb, &beta.as,
+              d.device, ld, d.device, ld, NULL, NULL, (size_t)0, NULL));
+    MUST(CUDA("cuMemcpyDtoH_v2", d.host, d.device, bytes_of(&d)));
+    for (int i = 0; i < ROWS; i++) {
+        unsigned got = t->bytes == 1 ? d.host[i] : ((uint16_t *)d.host)[i];
+        wrong += got != nearest(t, v[i]);
+    }
+    checks++;
+    if (wrong) {
+        fprintf(stderr, "%u floats became wrong ones of type %c\n", wrong, t->letter);
+        failures++;
+    }
+    drop(&a), drop(&b), drop(&d);
+}
+
+/* Of equal elements the first is the greatest, and the least. */
+static void equal_elements(void)
+{
+    float same[700];
+    uint64_t x;
+    int place[2] = {0};
+    /* Those that come later are looked at by threads that come first. */
+    for (int i = 0; i < 700; i++)
+        same[i] = i == 257 || i == 512 ? -2 : i == 259 || i == 514 ? 0.5f : 1;
+    MUST(CUDA("cuMemAlloc_v2", &x, sizeof(same)));
+    MUST(CUDA("cuMemcpyHtoD_v2", x, same, sizeof(same)));
+    MUST(CALL("cublasIsamax_v2", handle, 700, x, 1, &place[0]));
+    MUST(CALL("cublasIsamin_v2", handle, 700, x, 1, &place[1]));
+    checks += 2;
+    failures += (place[0] != 258) + (place[1] != 260);
+    MUST(CUDA("cuMemFree_v2", x));
+}
+
 /* The same matrices, said to stand in rows: d^T = b^T a. */
 static void lt_by_rows(void)
 {
@@ -717,13 +791,19 @@ int main(void)
     }
     lt(&types[0], &types[0], 1, false);
     lt(&types[0], &types[0], 4 | 2, false);
+    lt(&types[0], &types[0], 4 | 32, false);
     lt(&half, &half, 4 | 32, false);
     lt(&bf16, &types[0], 4, false);
     lt(&e4m3, &types[0], 1, true);
     lt(&e5m2, &half, 4, true);
     lt(&half, &e4m3, 1, false);
     lt(&half, &e5m2, 1, false);
+    conversions(&half);
+    conversions(&bf16);
+    conversions(&e4m3);
+    conversions(&e5m2);
     lt_by_rows();
+    equal_elements();
     refused();
     MUST(CALL("cublasDestroy_v2", handle));
     printf("%lu checks, %lu failed\n", checks, failures);
