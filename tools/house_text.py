@@ -70,8 +70,9 @@ class Tree:
         return self._sources[name]
 
     def production(self, suffixes=(".c", ".h", ".inc")):
-        """The sources of the rooms: what is installed, without tests, benches and tools."""
-        return [self.source(n) for n in self.files if n.split("/")[0] in ROOMS and n.endswith(suffixes)]
+        """The sources of the rooms that people write: what is installed, without tests, benches and tools."""
+        sources = [self.source(n) for n in self.files if n.split("/")[0] in ROOMS and n.endswith(suffixes)]
+        return [s for s in sources if not any(line.startswith("/* Made by tools/") for line in s.lines[:3])]
 
     def folders(self):
         """Folder -> the names of the files in it."""

@@ -197,8 +197,8 @@ static int set_jax(void)
     return setenv("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1", 0);
 }
 
-/* PyTorch's compiler pads matrices if that is faster. To find out it fills some with random numbers,
- * by kernels that are machine code. */
+/* PyTorch's compiler pads matrices if that is faster. To find out it fills some with random
+ * numbers, by kernels that are machine code. */
 static int set_inductor(void)
 {
     return setenv("TORCHINDUCTOR_SHAPE_PADDING", "0", 0);

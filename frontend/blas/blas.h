@@ -2,8 +2,8 @@
 /* frontend/blas/blas.h - cuBLAS for programs whose GPU executes PTX. Private to this folder.
  *
  * Functions here return a status of cuBLAS. Sizes and distances are counted in elements, and
- * matrices stand in columns, as cuBLAS has them. Threads: any; a handle is used by one at a time, as
- * with cuBLAS. */
+ * matrices stand in columns, as cuBLAS has them. Threads: any; one at a time uses a handle, as with
+ * cuBLAS. */
 #ifndef WS_FRONTEND_BLAS_BLAS_H
 #define WS_FRONTEND_BLAS_BLAS_H
 
@@ -126,7 +126,7 @@ struct ws_blas_factor {
     enum ws_blas_type type;
     uint64_t scale; /* 0, or of a float in device memory that it is multiplied by */
 };
-/* d = f(alpha * a * b + beta * c + bias), where all but a and b is in @finish; a and b are m x k and
+/* d = f(alpha * a * b + beta * c + bias), where all but a and b is in @finish; a is m x k and b is
  * k x n. Their types may differ if both are real floats. */
 WS_MUST_CHECK int ws_blas_multiply(struct ws_blas *h, int64_t k, int64_t batches,
                                    struct ws_blas_factor a, struct ws_blas_factor b,
@@ -135,8 +135,8 @@ WS_MUST_CHECK int ws_blas_multiply(struct ws_blas *h, int64_t k, int64_t batches
 #define BLAS_API(name, params)                                                                     \
     WS_EXPORT int name params;                                                                     \
     int name params
-/* Defines @name, whose sizes are int, and @name_64, whose sizes are int64_t. @P is a macro that
- * makes the list of parameters of the type of sizes. */
+/* Defines a function whose sizes are int, and the one whose name ends with _64, whose sizes are
+ * int64_t. P is a macro that makes the list of parameters of the type of sizes. */
 #define BLAS_BOTH(name, P, call)                                                                   \
     BLAS_API(name, P(int))                                                                         \
     {                                                                                              \

@@ -68,8 +68,8 @@ struct ws_blas_thin {
     struct ws_blas_scalar alpha;
 };
 
-/* d = f(alpha * sums + beta * c + bias), with @sums in the type in which was computed. Where beta is
- * 0, c is not read. */
+/* d = f(alpha * sums + beta * c + bias), with @sums in the type in which was computed. Where beta
+ * is 0, c is not read. */
 enum ws_blas_bend { WS_BLAS_AS_IS, WS_BLAS_RELU, WS_BLAS_GELU };
 struct ws_blas_finish {
     int64_t m, n;
@@ -117,8 +117,8 @@ struct ws_blas_vector {
     uint64_t x, y;
     struct ws_blas_scalar alpha, s;
 };
-/* One block of 256 threads. The result is of the type in which is computed (dot), or the real one of
- * it (length, sum), or an index that begins with 1 (at). */
+/* One block of 256 threads. The result is of the type in which is computed (dot), or the real one
+ * of it (length, sum), or an index that begins with 1 (at). */
 struct ws_blas_reduce {
     int64_t n, x_step, y_step;
     uint64_t x, y, result;

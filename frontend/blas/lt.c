@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/blas/lt.c - cuBLASLt: products whose layouts, types and endings are told by descriptions.
- * There is one algorithm, which needs no workspace. */
+/* frontend/blas/lt.c - cuBLASLt: products whose layouts, types and endings descriptions tell. There
+ * is one algorithm, which needs no workspace. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ struct preference {
 };
 _Static_assert(sizeof(struct layout) <= 64 && sizeof(struct matmul) <= 256, "they fit");
 
-struct attribute {
+struct lt_attribute {
     uint8_t id, bytes, at;
 };
 #define ATTRIBUTE(id, type, field)                                                                 \
@@ -43,14 +43,14 @@ struct attribute {
     }
 /* cublasLtMatrixLayoutAttribute_t, cublasLtMatmulDescAttributes_t,
  * cublasLtMatmulPreferenceAttributes_t */
-static const struct attribute of_layout[] = {
+static const struct lt_attribute of_layout[] = {
     ATTRIBUTE(0, layout, type),       ATTRIBUTE(1, layout, order),
     ATTRIBUTE(2, layout, rows),       ATTRIBUTE(3, layout, cols),
     ATTRIBUTE(4, layout, ld),         ATTRIBUTE(5, layout, batches),
     ATTRIBUTE(6, layout, step),       ATTRIBUTE(7, layout, plane),
     ATTRIBUTE(8, layout, batch_mode), {0},
 };
-static const struct attribute of_matmul[] = {
+static const struct lt_attribute of_matmul[] = {
     ATTRIBUTE(0, matmul, compute),
     ATTRIBUTE(1, matmul, scale),
     ATTRIBUTE(2, matmul, pointers),
@@ -75,9 +75,9 @@ static const struct attribute of_matmul[] = {
     ATTRIBUTE(34, matmul, d_mode),
     {0},
 };
-static const struct attribute of_preference[] = {ATTRIBUTE(1, preference, workspace), {0}};
+static const struct lt_attribute of_preference[] = {ATTRIBUTE(1, preference, workspace), {0}};
 
-static const struct attribute *find(const struct attribute *list, int id)
+static const struct lt_attribute *find(const struct lt_attribute *list, int id)
 {
     for (; list->bytes; list++)
         if (list->id == id)
@@ -86,10 +86,10 @@ static const struct attribute *find(const struct attribute *list, int id)
 }
 
 /* What is not known here is asked for in vain, unless it is a wish (@wishes). */
-static int set(const struct attribute *list, void *x, int id, const void *value, size_t bytes,
+static int set(const struct lt_attribute *list, void *x, int id, const void *value, size_t bytes,
                bool wishes)
 {
-    const struct attribute *a = find(list, id);
+    const struct lt_attribute *a = find(list, id);
     if (!x || !value)
         return BLAS_INVALID;
     if (!a)
@@ -100,10 +100,10 @@ static int set(const struct attribute *list, void *x, int id, const void *value,
     return BLAS_OK;
 }
 
-static int get(const struct attribute *list, const void *x, int id, void *ret, size_t bytes,
+static int get(const struct lt_attribute *list, const void *x, int id, void *ret, size_t bytes,
                size_t *ret_bytes)
 {
-    const struct attribute *a = find(list, id);
+    const struct lt_attribute *a = find(list, id);
     if (!x || !a || (!ret && bytes))
         return BLAS_INVALID;
     if (ret_bytes)
@@ -276,9 +276,10 @@ static bool take(const struct matmul *o, const struct layout *a, const struct la
     m->k = (int64_t)(o->op_a == BLAS_N ? a->cols : a->rows);
     m->batches = d->batches;
     m->p.has_bias = o->epilogue & EPILOGUE_BIAS;
-    m->p.bend = bends == EPILOGUE_RELU   ? WS_BLAS_RELU
-                : bends == EPILOGUE_GELU ? WS_BLAS_GELU
-                                         : WS_BLAS_AS_IS;
+    if (bends == EPILOGUE_RELU)
+        m->p.bend = WS_BLAS_RELU;
+    if (bends == EPILOGUE_GELU)
+        m->p.bend = WS_BLAS_GELU;
     m->p.d_scale = o->d_scale;
     return true;
 }
@@ -329,10 +330,12 @@ BLAS_API(cublasLtMatmul,
 
 /* ---- the one algorithm ---- */
 
+#define UNUSED __attribute__((unused))
+
 struct algorithm {
     uint64_t data[8];
 };
-struct found { /* cublasLtMatmulHeuristicResult_t */
+struct lt_found { /* cublasLtMatmulHeuristicResult_t */
     struct algorithm algorithm;
     size_t workspace;
     int state;
@@ -341,7 +344,7 @@ struct found { /* cublasLtMatmulHeuristicResult_t */
 };
 
 static int look(const struct matmul *o, const struct layout *la, const struct layout *lb,
-                const struct layout *lc, const struct layout *ld, struct found *ret)
+                const struct layout *lc, const struct layout *ld, struct lt_found *ret)
 {
     struct multiplication m;
     if (!o || !la || !lb || !lc || !ld || !ret)
@@ -355,7 +358,7 @@ static int look(const struct matmul *o, const struct layout *la, const struct la
 BLAS_API(cublasLtMatmulAlgoGetHeuristic,
          (struct ws_blas * h, const struct matmul *o, const struct layout *la,
           const struct layout *lb, const struct layout *lc, const struct layout *ld,
-          const struct preference *wishes, int n, struct found *ret, int *ret_n))
+          const struct preference *wishes, int n, struct lt_found *ret, int *ret_n))
 {
     (void)wishes;
     if (!ws_blas_valid(h))
@@ -369,35 +372,26 @@ BLAS_API(cublasLtMatmulAlgoGetHeuristic,
 BLAS_API(cublasLtMatmulAlgoCheck,
          (struct ws_blas * h, const struct matmul *o, const struct layout *la,
           const struct layout *lb, const struct layout *lc, const struct layout *ld,
-          const struct algorithm *algorithm, struct found *ret))
+          const struct algorithm *algorithm, struct lt_found *ret))
 {
     (void)algorithm;
     return ws_blas_valid(h) ? look(o, la, lb, lc, ld, ret) : BLAS_NOT_INITIALIZED;
 }
-BLAS_API(cublasLtMatmulAlgoGetIds, (struct ws_blas * h, int compute, int scale, int a, int b, int c,
-                                    int d, int n, int *ret, int *ret_n))
+/* For any types, which are known when a product is asked for. */
+BLAS_API(cublasLtMatmulAlgoGetIds,
+         (struct ws_blas * h, int compute UNUSED, int scale UNUSED, int a UNUSED, int b UNUSED,
+          int c UNUSED, int d UNUSED, int n, int *ret, int *ret_n))
 {
-    (void)compute;
-    (void)scale;
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
     if (!ws_blas_valid(h) || n < 1 || !ret || !ret_n)
         return BLAS_INVALID;
     ret[0] = 0;
     *ret_n = 1;
     return BLAS_OK;
 }
-BLAS_API(cublasLtMatmulAlgoInit, (struct ws_blas * h, int compute, int scale, int a, int b, int c,
-                                  int d, int id, struct algorithm *ret))
+BLAS_API(cublasLtMatmulAlgoInit,
+         (struct ws_blas * h, int compute UNUSED, int scale UNUSED, int a UNUSED, int b UNUSED,
+          int c UNUSED, int d UNUSED, int id, struct algorithm *ret))
 {
-    (void)compute;
-    (void)scale;
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
     if (!ws_blas_valid(h) || !ret || id)
         return BLAS_INVALID;
     memset(ret, 0, sizeof(*ret));

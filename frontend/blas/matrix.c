@@ -6,7 +6,7 @@
  * whole matrix, and of a symmetric result one triangle is written. */
 #include "frontend/blas/blas.h"
 
-/* Names of arguments are those of BLAS; a triangle is @fill, its diagonal @unit. */
+/* Names of arguments are those of BLAS. */
 static bool is_fill(int fill)
 {
     return fill == BLAS_FILL_LOWER || fill == BLAS_FILL_UPPER;

@@ -23,7 +23,9 @@ enum ws_blas_type ws_blas_sums(enum ws_blas_type type)
 static double half(uint16_t bits)
 {
     int e = bits >> 10 & 31, f = bits & 1023;
-    double v = e == 31 ? (f ? NAN : INFINITY) : e ? ldexp(1024 + f, e - 25) : ldexp(f, -24);
+    double v = e ? ldexp(1024 + f, e - 25) : ldexp(f, -24);
+    if (e == 31)
+        v = f ? NAN : INFINITY;
     return bits >> 15 ? -v : v;
 }
 

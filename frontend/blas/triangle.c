@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontend/blas/triangle.c - products with a symmetric, Hermitian or triangular factor, of which one
- * triangle is stored; equations with triangular matrices; and sums of matrices. */
+/* frontend/blas/triangle.c - products with a symmetric, Hermitian or triangular factor, of which
+ * one triangle is stored; equations with triangular matrices; and sums of matrices. */
 #include "frontend/blas/blas.h"
 
 static bool is_fill(int fill)

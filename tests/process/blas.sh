@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests cuBLAS of `wattshare run` (frontend/blas). It fails if a product, an update, an equation or a
-# reduction is not what BLAS defines, interpreted or compiled, if NVIDIA's library exports a function
-# that ours lacks, if ours exports anything else, or if the kernels' text is not of their source.
+# Tests cuBLAS of `wattshare run` (frontend/blas). It fails if a product, an update, an equation or
+# a reduction is not what BLAS defines, if NVIDIA's library exports a function that ours lacks, if
+# ours exports anything else, or if the kernels' text is not of their source.
 . "${srcdir:-$(dirname "$0")/../..}/tests/process/lib.sh"
 user=$build/tests/process/blas_user
 library=$build/frontend/libwattshare-blas.so
@@ -24,7 +24,7 @@ WATTSHARE_BLAS='' LD_PRELOAD=$asan "$wattshare" run --private --gpus t400 -- sh 
 ! grep -q blas "$tmp/said" || fail "WATTSHARE_BLAS= does not leave ours out"
 ok "without ours"
 
-# The names of NVIDIA's libraries, where they are. Those of cuBLASLt that only cuBLAS calls count, too.
+# The names of NVIDIA's libraries, where they are. Those that only cuBLAS calls count, too.
 nvidia=$(find /usr/local/cuda/lib64/ -name 'libcublas*.so' 2>/dev/null || true)
 [ -n "$nvidia" ] || { echo "NVIDIA's cuBLAS is not here: names are not compared"; exit 0; }
 names() { # names FILE…

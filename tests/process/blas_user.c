@@ -182,7 +182,7 @@ static number op_at(const struct matrix *m, int op, int i, int j)
     number v = op == N ? at(m, i, j) : at(m, j, i);
     return op == C ? conj(v) : v;
 }
-/* Element of a symmetric (T), Hermitian (C) or triangular (N) matrix of which one triangle counts. */
+/* Element of a symmetric (T), Hermitian (C) or triangular (N) matrix of which a triangle counts. */
 static number tri_at(const struct matrix *m, int kind, int fill, bool unit, int i, int j)
 {
     bool other = fill == LOWER ? i < j : i > j;
