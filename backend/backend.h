@@ -109,6 +109,7 @@ struct ws_gpu {
     uint32_t n_home; /* clients whose device 0 this is */
     struct ws_gpu_energy energy;
     uint64_t n_begun, n_ended; /* operations that it was given; of these, those that have ended */
+    uint64_t bytes_in, bytes_out; /* copied from the host, to the host */
     struct ws_gpu_stuck stuck;
     uint8_t uuid[16];
 };

@@ -30,8 +30,9 @@ struct ws_gpu_spec {
     /* How the models below were held against measurements, or "uncalibrated: " and where the
      * numbers come from; "": the entry does not say. To be shown: ws_gpu_spec_calibrated(). */
     char calibrated[256];
-    uint32_t limit_mw;        /* of the board; 0: not known */
-    uint32_t raised_limit_mw; /* that it runs with, if that is higher */
+    uint32_t limit_mw;                    /* of the board; 0: not known */
+    uint32_t pcie_generation, pcie_lanes; /* 0: it has no such link, or it is not known */
+    uint32_t raised_limit_mw;             /* that it runs with, if that is higher */
     /* Numbers of models/event_power.h and models/event_time.h, in mW, fJ and thousandths; all 0:
      * never fitted. */
     uint32_t voltage_knee_milli, voltage_slope_milli;

@@ -41,3 +41,13 @@ unsigned ws_monitor_busy_percent(const struct ws_monitored *m)
     double share = (double)(g->busy_ns - b->busy_ns) / (double)(g->device_ns - b->device_ns);
     return (unsigned)(100 * WS_MIN(share, 1) + 0.5);
 }
+
+uint64_t ws_monitor_link_bytes_per_s(const struct ws_monitored *m, bool out)
+{
+    if (!m->before || m->status->uptime_ns <= m->was->uptime_ns)
+        return 0;
+    uint64_t now = out ? m->now->bytes_out : m->now->bytes_in,
+             before = out ? m->before->bytes_out : m->before->bytes_in;
+    double ns = (double)(m->status->uptime_ns - m->was->uptime_ns);
+    return now > before ? (uint64_t)((double)(now - before) * 1e9 / ns + 0.5) : 0;
+}

@@ -10,6 +10,8 @@
 #ifndef WS_PROTOCOL_MONITOR_H
 #define WS_PROTOCOL_MONITOR_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include "protocol/protocol.h"
 
 /* A GPU in two statuses of one daemon. @was, @before: the earlier; NULL: there is none. */
@@ -25,5 +27,8 @@ uint64_t ws_monitor_energy_uj(const Ws__StatusReply *s, const Ws__GpuStatus *g);
 uint32_t ws_monitor_power_mw(const struct ws_monitored *m);
 /* Mean share of the GPU's own time in which it computed, in %; without an earlier status 0. */
 unsigned ws_monitor_busy_percent(const struct ws_monitored *m);
+/* What clients' copies took over the link to the host, in bytes a second of the host's time;
+ * without an earlier status 0. @out: to the host. */
+uint64_t ws_monitor_link_bytes_per_s(const struct ws_monitored *m, bool out);
 
 #endif

@@ -22,6 +22,12 @@ check_PROGRAMS += tests/unit/frontend/test_ring
 tests_unit_frontend_test_ring_SOURCES = tests/unit/frontend/test_ring.c
 tests_unit_frontend_test_ring_LDADD = protocol/libprotocol.a base/libbase.a $(TEST_LDADD) -lpthread
 TESTS += tests/unit/frontend/test_ring
+check_PROGRAMS += tests/unit/frontend/test_monitor
+tests_unit_frontend_test_monitor_SOURCES = tests/unit/frontend/test_monitor.c
+tests_unit_frontend_test_monitor_CPPFLAGS = $(AM_CPPFLAGS) $(PROTOBUF_C_CFLAGS)
+tests_unit_frontend_test_monitor_LDADD = protocol/libprotocol.a base/libbase.a $(TEST_LDADD) \
+	$(PROTOBUF_C_LIBS)
+TESTS += tests/unit/frontend/test_monitor
 check_PROGRAMS += tests/unit/base/test_launch_check
 tests_unit_base_test_launch_check_SOURCES = tests/unit/base/test_launch_check.c
 tests_unit_base_test_launch_check_LDADD = base/libbase.a $(TEST_LDADD)

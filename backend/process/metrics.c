@@ -94,6 +94,8 @@ static const struct series gpu_series[] = {
     GPU(n_kernels, "wattshare_gpu_kernels_total", "Kernels run."),
     GPU(n_copies, "wattshare_gpu_copies_total", "Copies and fills done."),
     GPU(copied_bytes, "wattshare_gpu_copied_bytes_total", "Bytes copied and filled."),
+    GPU(bytes_in, "wattshare_gpu_from_host_bytes_total", "Bytes copied from the host."),
+    GPU(bytes_out, "wattshare_gpu_to_host_bytes_total", "Bytes copied to the host."),
 };
 static const struct series task_series[] = {
     /* gauges are of connected clients only */

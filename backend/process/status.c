@@ -85,6 +85,8 @@ static void spec_status(const struct ws_device *d, Ws__GpuStatus *o)
     o->n_cores = spec->n_sms * spec->fp32_lanes_per_sm;
     o->limit_mw = spec->limit_mw;
     o->idle_mw = spec->static_mw;
+    o->pcie_generation = spec->pcie_generation;
+    o->pcie_lanes = spec->pcie_lanes;
 }
 
 /* As CUDA programs and NVML's users write it. Out of memory: "". */
@@ -120,6 +122,8 @@ void ws_status_gpu(struct ws_gpu *g, uint32_t index, Ws__GpuStatus *o)
     o->n_kernels = t.n_kernels;
     o->n_copies = t.n_copies;
     o->copied_bytes = t.copied_bytes;
+    o->bytes_in = g->bytes_in;
+    o->bytes_out = g->bytes_out;
     o->device_ns = t.now_ns;
     o->busy_ns = t.busy_ns;
     o->sm_busy_ns = t.sm_busy_ns;

@@ -58,6 +58,28 @@ void ws_account_learn(struct ws_command *j)
         j->learn = NULL; /* what is left of it is no measure either */
 }
 
+static bool is_of_host(uint64_t va)
+{
+    return va < WS_VA_FIRST || va >= WS_VA_LAST;
+}
+
+/* What a copy takes over the link to the host. */
+static void account_copy(struct ws_command *j)
+{
+    const struct ws_op *op = &j->op;
+    struct ws_gpu *g = j->stream->context->gpu;
+    uint64_t bytes = ws_op_copy_bytes(op);
+    bool in = op->copy.src_host, out = !in && op->copy.dst_host;
+    if (!in && !out) {
+        in = is_of_host(op->copy.src_va);
+        out = is_of_host(op->copy.dst_va);
+    }
+    j->client->stats.bytes_in += in ? bytes : 0;
+    j->client->stats.bytes_out += out ? bytes : 0;
+    g->bytes_in += in ? bytes : 0;
+    g->bytes_out += out ? bytes : 0;
+}
+
 void ws_account_op(struct ws_command *j)
 {
     struct ws_client *c = j->client;
@@ -70,18 +92,8 @@ void ws_account_op(struct ws_command *j)
             log_launch(j);
     } else {
         t->n_copies++;
-        if (op->kind == WS_OPK_COPY && op->copy.src_host)
-            t->bytes_in += ws_op_copy_bytes(op);
-        else if (op->kind == WS_OPK_COPY && op->copy.dst_host)
-            t->bytes_out += ws_op_copy_bytes(op);
-        else if (op->kind == WS_OPK_COPY) {
-            t->bytes_in += op->copy.src_va < WS_VA_FIRST || op->copy.src_va >= WS_VA_LAST
-                               ? ws_op_copy_bytes(op)
-                               : 0;
-            t->bytes_out += op->copy.dst_va < WS_VA_FIRST || op->copy.dst_va >= WS_VA_LAST
-                                ? ws_op_copy_bytes(op)
-                                : 0;
-        }
+        if (op->kind == WS_OPK_COPY)
+            account_copy(j);
     }
     t->device_ns += op->end_ns - op->start_ns;
     t->energy_uj += op->energy_uj;

@@ -100,6 +100,11 @@ static void put_details(const struct ws_monitored *v)
              (double)ws_monitor_energy_uj(v->status, g) / 1e6);
     put_line("SM clock", "%u MHz (default %u MHz)", g->core_mhz, g->default_core_mhz);
     put_line("Memory clock", "%u MHz (default %u MHz)", g->memory_mhz, g->default_memory_mhz);
+    if (g->pcie_generation)
+        put_line("PCI Express",
+                 "generation %u, %u lanes; %" PRIu64 " KB/s in, %" PRIu64 " KB/s out",
+                 g->pcie_generation, g->pcie_lanes, ws_monitor_link_bytes_per_s(v, false) / 1000,
+                 ws_monitor_link_bytes_per_s(v, true) / 1000);
     put_line("Temperature", "N/A");
 }
 

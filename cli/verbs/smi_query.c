@@ -59,6 +59,8 @@ NUMBER(put_free, "%" PRIu64,
            20)
 NUMBER(put_busy, "%u", ws_monitor_busy_percent(r->gpu))
 NUMBER(put_power, "%.2f", (double)ws_monitor_power_mw(r->gpu) / 1e3)
+NUMBER_IF_KNOWN(put_pcie, "%u", r->gpu->now->pcie_generation, r->gpu->now->pcie_generation)
+NUMBER_IF_KNOWN(put_lanes, "%u", r->gpu->now->pcie_lanes, r->gpu->now->pcie_lanes)
 NUMBER_IF_KNOWN(put_limit, "%.2f", r->gpu->now->limit_mw, (double)r->gpu->now->limit_mw / 1e3)
 NUMBER(put_energy, "%.4f", (double)ws_monitor_energy_uj(r->gpu->status, r->gpu->now) / 1e6)
 NUMBER(put_core, "%u", r->gpu->now->core_mhz)
@@ -129,8 +131,11 @@ static const struct smi_field gpu_fields[] = {
     {"ecc.mode.current", NULL, NULL},
     {"serial", NULL, NULL},
     {"vbios_version", NULL, NULL},
-    {"pcie.link.gen.current", NULL, NULL},
-    {"pcie.link.width.current", NULL, NULL},
+    {"pcie.link.gen.current", NULL, put_pcie},
+    {"pcie.link.gen.max", NULL, put_pcie},
+    {"pcie.link.gen.gpumax", NULL, put_pcie},
+    {"pcie.link.width.current", NULL, put_lanes},
+    {"pcie.link.width.max", NULL, put_lanes},
 };
 
 /* ---- of programs ---- */

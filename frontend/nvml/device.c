@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a GPU is and does: functions that answer with a number or a text of the status. What the
- * daemon does not know (temperature, fans, PCIe, ECC) is not supported (not_supported.def). */
+ * daemon does not know (temperature, fans, ECC) is not supported (not_supported.def). */
 #include <stdio.h>
 #include <string.h>
 
@@ -242,6 +242,47 @@ NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned, 0)
 /* The accounts of programs are always kept; no events are told of. */
 NUMBER(nvmlDeviceGetAccountingMode, unsigned, 1)
 NUMBER(nvmlDeviceGetSupportedEventTypes, uint64_t, 0)
+
+/* ---- the link to the host ---- */
+
+enum { BUS_PCIE = 2 };
+
+/* What a link of a generation moves, in MT/s on a lane. */
+static unsigned transfers(const Ws__GpuStatus *g)
+{
+    static const unsigned mt[] = {0, 2500, 5000, 8000, 16000, 32000, 64000, 128000};
+    return g->pcie_generation < WS_ARRAY_SIZE(mt) ? mt[g->pcie_generation] : 0;
+}
+
+/* A software GPU's link is always as fast as the catalog says; of a real one nothing is said. */
+NUMBER_IF_KNOWN(nvmlDeviceGetBusType, v.gpu->pcie_generation ? BUS_PCIE : 0)
+NUMBER_IF_KNOWN(nvmlDeviceGetMaxPcieLinkGeneration, v.gpu->pcie_generation)
+NUMBER_IF_KNOWN(nvmlDeviceGetGpuMaxPcieLinkGeneration, v.gpu->pcie_generation)
+NUMBER_IF_KNOWN(nvmlDeviceGetCurrPcieLinkGeneration, v.gpu->pcie_generation)
+NUMBER_IF_KNOWN(nvmlDeviceGetMaxPcieLinkWidth, v.gpu->pcie_lanes)
+NUMBER_IF_KNOWN(nvmlDeviceGetCurrPcieLinkWidth, v.gpu->pcie_lanes)
+NUMBER_IF_KNOWN(nvmlDeviceGetPcieSpeed, transfers(v.gpu))
+/* The numbers of its answers are those of the generations. */
+NUMBER_IF_KNOWN(nvmlDeviceGetPcieLinkMaxSpeed, v.gpu->pcie_generation)
+
+enum pcie_counter { PCIE_SENT, PCIE_RECEIVED };
+
+/* In KB/s, as the GPU sees it. */
+WS_NVML_API int nvmlDeviceGetPcieThroughput(struct ws_nvml_device *d, int counter, unsigned *ret)
+{
+    struct ws_nvml_view now, before;
+    int r = counter == PCIE_SENT || counter == PCIE_RECEIVED
+                ? ws_nvml_hold_two(d, ret, &now, &before)
+                : WS_NVML_INVALID_ARGUMENT;
+    if (r)
+        return r;
+    struct ws_monitored m = ws_nvml_two(&now, &before);
+    bool has_link = now.gpu->pcie_generation != 0;
+    if (has_link)
+        *ret = (unsigned)(ws_monitor_link_bytes_per_s(&m, counter == PCIE_SENT) / 1000);
+    ws_nvml_release();
+    return has_link ? WS_NVML_SUCCESS : WS_NVML_NOT_SUPPORTED;
+}
 
 /* ---- memory ---- */
 

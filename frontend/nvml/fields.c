@@ -15,6 +15,8 @@ enum nvml_field {
     FIELD_POWER_INSTANT = 186,
     FIELD_POWER_LIMIT_DEFAULT = 189,
     FIELD_POWER_LIMIT = 190,
+    FIELD_PCIE_SENT = 197, /* bytes */
+    FIELD_PCIE_RECEIVED = 198,
 };
 enum value_type { TYPE_UNSIGNED = 1, TYPE_UNSIGNED_LONG_LONG = 3 };
 
@@ -53,6 +55,12 @@ static int put_energy(struct field_value *f, const struct ws_nvml_view *v)
     return found ? put(f, TYPE_UNSIGNED_LONG_LONG, uj / 1000) : WS_NVML_NOT_FOUND;
 }
 
+static int put_link(struct field_value *f, const Ws__GpuStatus *g)
+{
+    uint64_t bytes = f->field == FIELD_PCIE_SENT ? g->bytes_out : g->bytes_in;
+    return g->pcie_generation ? put(f, TYPE_UNSIGNED_LONG_LONG, bytes) : WS_NVML_NOT_SUPPORTED;
+}
+
 static int answer(struct field_value *f, const struct ws_nvml_view *now,
                   const struct ws_monitored *m)
 {
@@ -69,6 +77,9 @@ static int answer(struct field_value *f, const struct ws_nvml_view *now,
     case FIELD_POWER_LIMIT_DEFAULT:
         return now->gpu->limit_mw ? put(f, TYPE_UNSIGNED, now->gpu->limit_mw)
                                   : WS_NVML_NOT_SUPPORTED;
+    case FIELD_PCIE_SENT:
+    case FIELD_PCIE_RECEIVED:
+        return put_link(f, now->gpu);
     default:
         return WS_NVML_NOT_SUPPORTED;
     }

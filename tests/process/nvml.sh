@@ -24,7 +24,7 @@ ok "$(nm -D --defined-only "$library" | wc -l) functions"
 
 WATTSHARE_SOCKET=ipc://$tmp/nobody LD_LIBRARY_PATH=$build/frontend/wattshare-driver LD_PRELOAD="$asan" "$user" >"$tmp/said" || true
 is init 9
-start_daemon --gpus rtx3070,t400
+start_daemon --gpus rtx3070,t400,xavier
 LD_PRELOAD="${asan:+$asan:}$build/frontend/libwattshare.so" ASAN_OPTIONS=detect_leaks=0 WATTSHARE_TASK=heater \
     "$cuda/drv_matmul" 16 1000000 >"$tmp/heater" 2>&1 &
 helper_pid=$!
@@ -39,7 +39,7 @@ done
 watch $helper_pid
 "$wattshare" status --json >"$tmp/after"
 python3 - "$tmp" $helper_pid <<'EOF' || { cat "$tmp/said" >&2; fail "NVML and wattshare status disagree"; }
-import json, sys
+import json, re, sys
 tmp, pid = sys.argv[1], int(sys.argv[2])
 gpus, gpu = [], None
 for line in open(tmp + "/said"):
@@ -49,7 +49,7 @@ for line in open(tmp + "/said"):
     elif gpus:
         gpus[-1].setdefault(name, values[0].strip() if values else "")
 before, after = (json.load(open(tmp + "/" + f)) for f in ("before", "after"))
-assert len(gpus) == len(before["gpus"]) == 2, gpus
+assert len(gpus) == len(before["gpus"]) == 3, gpus
 for said, b, a in zip(gpus, before["gpus"], after["gpus"]):
     assert said["nvmlDeviceGetName"] == b["product"], said
     assert said["nvmlDeviceGetUUID"] == b["uuid"] and len(b["uuid"]) == 40, said
@@ -60,7 +60,24 @@ for said, b, a in zip(gpus, before["gpus"], after["gpus"]):
     for name in ("nvmlDeviceGetTotalEnergyConsumption", "field_energy"):
         assert b["energy_uj"] // 1000 <= int(said[name]), (said, b, a)
     assert said["nvmlDeviceGetTemperature"] == said["nvmlDeviceGetEccMode"] == "error 3", said
-busy, idle = gpus
+busy, idle, no_link = gpus
+names = ["nvmlDeviceGet" + n for n in ("MaxPcieLinkGeneration", "GpuMaxPcieLinkGeneration",
+         "CurrPcieLinkGeneration", "MaxPcieLinkWidth", "CurrPcieLinkWidth", "PcieSpeed",
+         "PcieLinkMaxSpeed", "BusType", "PcieReplayCounter")]
+for said, wanted in ((busy, "4 4 4 16 16 16000 4 2"), (idle, "3 3 3 16 16 8000 3 2"), (no_link, " ".join(8 * ["error 3"]))):
+    assert [said[n] for n in names] == (re.findall("error 3|[0-9]+", wanted) + ["error 3"]), said
+    assert said["throughput_2"] == "2 0", said
+sent, received = (list(map(int, busy["throughput_%d" % i].split())) for i in (0, 1))
+assert sent[0] == received[0] == 0 and received[1] > sent[1] > 0, busy  # two matrices come, one goes
+assert idle["throughput_0"] == idle["throughput_1"] == "0 0", idle
+assert no_link["throughput_0"] == no_link["throughput_1"] == "3 0", no_link
+for said, gpu in zip(gpus[:2], (0, 1)):
+    code = list(map(int, said["link_bytes"].split()))
+    b, a = before["gpus"][gpu], after["gpus"][gpu]
+    assert code[0] == code[2] == 0, said
+    assert b["bytes_out"] <= code[1] <= a["bytes_out"] and b["bytes_in"] <= code[3] <= a["bytes_in"], (said, b, a)
+    assert (b["bytes_in"] > b["bytes_out"] > 0) == (gpu == 0), b
+assert no_link["link_bytes"].split()[::2] == ["3", "3"], no_link
 assert after["gpus"][0]["energy_uj"] > before["gpus"][0]["energy_uj"], "the program does not work"
 assert int(busy["nvmlDeviceGetPowerUsage"]) > 0 and int(busy["field_power"]) > 0, busy
 assert 0 < int(busy["utilization"]) <= 100 and idle["utilization"] == "0", (busy, idle)
@@ -112,6 +129,8 @@ run 0 "^name, memory.total \[MiB\], temperature.gpu$" --query-gpu=name,memory.to
 grep -q '^NVIDIA T400, 2048 MiB, \[N/A\]$' "$tmp/out" || { cat "$tmp/out"; fail "smi --query-gpu with units"; }
 run 0 "^$helper_pid, .*drv_matmul, " --query-compute-apps=pid,process_name,energy --format=csv,noheader
 run 0 "Energy since .*: [0-9.]* J" -q --id 0
+run 0 "^3, 16, 3, 16$" --query-gpu=pcie.link.gen.max,pcie.link.width.max,pcie.link.gen.current,pcie.link.width.current --format=csv,noheader --id 1
+run 0 "^.N/A., .N/A.$" --query-gpu=pcie.link.gen.max,pcie.link.width.current --format=csv,noheader --id 2
 run 2 "has no field 'colour'; it has .*utilization.gpu" --query-gpu=colour
 run 2 "no GPU 7" --id 7
 python3 - "$("$wattshare" smi --query-gpu=energy --format=csv,noheader,nounits --id 0)" "$("$wattshare" status --json)" <<'EOF' || fail "smi's energy"
@@ -153,6 +172,7 @@ assert pynvml.nvmlDeviceGetProcessUtilization(gpu, 0)[0].pid == int(sys.argv[1])
 assert pynvml.nvmlDeviceGetMemoryInfo(gpu, version=pynvml.nvmlMemory_v2).total == 8 << 30
 assert pynvml.nvmlDeviceGetAccountingStats(gpu, int(sys.argv[1])).isRunning == 1
 assert pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM) > 0
+assert pynvml.nvmlDeviceGetPcieThroughput(gpu, pynvml.NVML_PCIE_UTIL_RX_BYTES) > 0
 assert re.match(r"\d+\.\d", pynvml.nvmlSystemGetDriverVersion())
 try:
     pynvml.nvmlDeviceGetTemperature(gpu, 0)

@@ -80,11 +80,32 @@ static void fields(void *gpu, unsigned pid)
                         {.id = 83, .scope = pid},
                         {.id = 186},
                         {.id = 82},
-                        {.id = 186, .scope = 2 /* memory */}};
-    int r = function("nvmlDeviceGetFieldValues")(gpu, 5, f);
+                        {.id = 186, .scope = 2 /* memory */},
+                        {.id = 197},
+                        {.id = 198}};
+    int r = function("nvmlDeviceGetFieldValues")(gpu, 7, f);
     printf("fields %d %d %d %d %d %d\n", r, f[0].code, f[1].code, f[2].code, f[3].code, f[4].code);
     printf("field_energy %" PRIu64 "\nfield_process_energy %" PRIu64 "\nfield_power %u\n",
            f[0].value, f[1].value, (uint32_t)f[2].value);
+    printf("link_bytes %d %" PRIu64 " %d %" PRIu64 "\n", f[5].code, f[5].value, f[6].code,
+           f[6].value);
+}
+
+static void link_lines(void *gpu)
+{
+    static const char *const names[] = {
+        "nvmlDeviceGetMaxPcieLinkGeneration",  "nvmlDeviceGetGpuMaxPcieLinkGeneration",
+        "nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth",
+        "nvmlDeviceGetCurrPcieLinkWidth",      "nvmlDeviceGetPcieSpeed",
+        "nvmlDeviceGetPcieLinkMaxSpeed",       "nvmlDeviceGetBusType",
+        "nvmlDeviceGetPcieReplayCounter"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        number(gpu, names[i], 4);
+    for (int counter = 0; counter < 3; counter++) {
+        unsigned kb = 0;
+        int r = function("nvmlDeviceGetPcieThroughput")(gpu, counter, &kb);
+        printf("throughput_%d %d %u\n", counter, r, kb);
+    }
 }
 
 static void gpu_lines(unsigned i, unsigned pid)
@@ -106,6 +127,7 @@ static void gpu_lines(unsigned i, unsigned pid)
     number(gpu, "nvmlDeviceGetNumGpuCores", 4);
     number(gpu, "nvmlDeviceGetTemperature", 4);
     number(gpu, "nvmlDeviceGetEccMode", 4);
+    link_lines(gpu);
     processes(gpu);
     fields(gpu, pid);
 }
