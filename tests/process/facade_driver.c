@@ -389,6 +389,11 @@ static void memory(void)
     OK(cuMemcpyDtoH_v2(result, p, 4000));
     CHECK(result[0] == -1 && result[1] == 0x01020304 && result[16] == -1 && result[32] == -1 &&
           result[48] == 0x01020304);
+    OK(cuMemsetD2D16_v2(p + 192, 2, 0x0506, 4, 1)); /* of one row the pitch is not used */
+    IS(1, cuMemsetD2D16_v2(p + 192, 2, 0, 4, 2));
+    OK(cuMemcpyDtoH_v2(result, p, 4000));
+    CHECK(result[47] == 0x01020304 && result[48] == 0x05060506 && result[49] == 0x05060506 &&
+          result[50] == 0x01020304);
     struct {
         size_t sx, sy;
         int st;

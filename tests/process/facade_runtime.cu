@@ -213,6 +213,14 @@ static void memory()
         same = same && !memcmp(&back[y * (w + 5)], &rows[y * w], w);
     CHECK(same);
     IS(cudaErrorInvalidPitchValue, cudaMemcpy2D(p, w - 1, rows.data(), w, w, h, cudaMemcpyHostToDevice));
+    /* the headers say: a pitch is not used where there is one row, but a copy's must be there */
+    OK(cudaMemset2D(p, w - 1, 7, w, 1));
+    OK(cudaMemset2DAsync(p + pitch, 0, 8, w, 1, 0));
+    IS(cudaErrorInvalidValue, cudaMemset2D(p, w - 1, 9, w, 2));
+    IS(cudaErrorInvalidPitchValue, cudaMemcpy2D(p, w - 1, rows.data(), w, w, 1, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2D(back.data(), w, p, pitch, w, 3, cudaMemcpyDeviceToHost));
+    CHECK(back[0] == 7 && back[w - 1] == 7 && back[w] == 8 && back[2 * w - 1] == 8 &&
+          !memcmp(&back[2 * w], &rows[2 * w], w));
     OK(cudaFree(p));
     cudaPitchedPtr pp;
     OK(cudaMalloc3D(&pp, make_cudaExtent(20, 10, 5)));
