@@ -137,6 +137,18 @@ __global__ void __cluster_dims__(4, 1, 1) exchange(int *mid, int *out)
     out[i] = mid[(first + (cluster.block_rank() + 3) % 4) * THREADS + (THREADS - 1 - threadIdx.x)];
 }
 
+/* The blocks of its cluster; 0: nobody has said how many there are. */
+__global__ void says_clusters(int *out)
+{
+    int is;
+    asm("{\n\t.reg .pred p;\n\tmov.pred p, %%is_explicit_cluster;\n\tselp.s32 %0, 1, 0, p;\n\t}"
+        : "=r"(is));
+    out[blockIdx.x] = is ? (int)cg::this_cluster().num_blocks() : 0;
+}
+
+/* A kernel that knows nothing of clusters. */
+__global__ void count(int *times) { atomicAdd(&times[blockIdx.x], 1); }
+
 static cudaError_t launch_histogram(cudaStream_t s, const int *in, int *out, unsigned blocks,
                                     unsigned cluster)
 {
@@ -188,6 +200,14 @@ static int in_a_graph(int *in, int *out)
     CHECK(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &v));
     if (n != 1 || v.clusterDim.x != 8)
         return work_fail(WORK, "a captured launch has clusters of %u", v.clusterDim.x);
+    v.clusterDim.x = 4;
+    CHECK(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &v));
+    memset(&v, 0, sizeof v);
+    CHECK(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributeClusterDimension, &v));
+    if (v.clusterDim.x != 4)
+        return work_fail(WORK, "a node's clusters are of %u, not 4", v.clusterDim.x);
+    v.clusterDim.x = 8;
+    CHECK(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &v));
     CHECK(cudaGraphInstantiate(&e, g, 0));
     CHECK(cudaGraphLaunch(e, s));
     CHECK(cudaGraphLaunch(e, s));
@@ -202,7 +222,7 @@ static int what_is_said(const int *in, int *out)
 {
     cudaFuncAttributes f;
     cudaLaunchConfig_t c;
-    int size, clusters;
+    int size, clusters, half;
     cudaLaunchAttribute a;
     if (launch_histogram(0, in, out, 10, 4) != cudaErrorInvalidClusterSize ||
         launch_histogram(0, in, out, 16, 16) != cudaErrorInvalidClusterSize)
@@ -228,6 +248,14 @@ static int what_is_said(const int *in, int *out)
     CHECK(cudaOccupancyMaxActiveClusters(&clusters, histogram, &c));
     if (size != 8 || clusters < 1)
         return work_fail(WORK, "%d clusters, of up to %d blocks", clusters, size);
+    a.val.clusterDim.x = 4;
+    CHECK(cudaOccupancyMaxActiveClusters(&half, histogram, &c));
+    if (half / 2 != clusters)
+        return work_fail(WORK, "%d clusters of 8 blocks, and %d of 4", clusters, half);
+    if (cudaFuncSetAttribute(before, cudaFuncAttributeRequiredClusterWidth, 4) !=
+        cudaErrorNotPermitted)
+        return work_fail(WORK, "clusters of a kernel that was compiled for others");
+    (void)cudaGetLastError();
     CHECK(cudaFuncSetAttribute(histogram, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
     CHECK(cudaOccupancyMaxPotentialClusterSize(&size, histogram, &c));
     if (size != 16)
@@ -235,12 +263,81 @@ static int what_is_said(const int *in, int *out)
     return 0;
 }
 
+template <typename Kernel>
+static cudaError_t launch_clusters(Kernel kernel, unsigned blocks, unsigned cluster, cudaStream_t s,
+                                   int *out)
+{
+    cudaLaunchAttribute a;
+    cudaLaunchConfig_t c;
+    memset(&c, 0, sizeof c);
+    memset(&a, 0, sizeof a);
+    a.id = cudaLaunchAttributeClusterDimension;
+    a.val.clusterDim.x = cluster;
+    a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    c.gridDim = blocks;
+    c.blockDim = 1;
+    c.stream = s;
+    c.attrs = &a;
+    c.numAttrs = cluster != 0;
+    return cudaLaunchKernelEx(&c, kernel, out);
+}
+
+/* Also where the launch is a graph's node, with clusters that are set afterwards. */
+static int what_a_kernel_sees(int *out)
+{
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaGraphExec_t e;
+    size_t n = 1;
+    cudaGraphNode_t node;
+    cudaKernelNodeAttrValue v;
+    for (int blocks = 0; blocks < 3; blocks++) {
+        CHECK(launch_clusters(says_clusters, 8, blocks, 0, out));
+        CHECK(cudaDeviceSynchronize());
+        if (out[7] != blocks)
+            return work_fail(WORK, "a kernel sees clusters of %d, not %d", out[7], blocks);
+    }
+    CHECK(cudaStreamCreate(&s));
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    CHECK(launch_clusters(says_clusters, 8, 8, s, out));
+    CHECK(cudaStreamEndCapture(s, &g));
+    CHECK(cudaGraphGetNodes(g, &node, &n));
+    memset(&v, 0, sizeof v);
+    v.clusterDim.x = 4;
+    v.clusterDim.y = v.clusterDim.z = 1;
+    CHECK(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &v));
+    CHECK(cudaGraphInstantiate(&e, g, 0));
+    CHECK(cudaGraphLaunch(e, s));
+    CHECK(cudaStreamSynchronize(s));
+    if (out[7] != 4)
+        return work_fail(WORK, "a node's kernel sees clusters of %d, not 4", out[7]);
+    CHECK(cudaGraphExecDestroy(e));
+    CHECK(cudaGraphDestroy(g));
+    CHECK(cudaStreamDestroy(s));
+    return 0;
+}
+
+/* Each block runs once, also where the daemon rewrites launches (tests/process/rewritten.sh). */
+static int many_launches(int *out)
+{
+    enum { TIMES = 20, BLOCKS = 66 };
+    CHECK(cudaMemset(out, 0, BLOCKS * sizeof *out));
+    for (int i = 0; i < TIMES; i++)
+        CHECK(launch_clusters(count, BLOCKS, 6, 0, out));
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < BLOCKS; i++)
+        if (out[i] != TIMES)
+            return work_fail(WORK, "block %d ran %d times, not %d", i, out[i], TIMES);
+    return 0;
+}
+
 int main()
 {
-    int *in, *out, has = 0;
+    int *in, *out, *few, has = 0;
     CHECK(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, 0));
     CHECK(cudaMallocManaged(&in, N * sizeof *in));
     CHECK(cudaMallocManaged(&out, N * sizeof *out));
+    CHECK(cudaMallocManaged(&few, 100 * sizeof *few));
     for (int i = 0; i < N; i++)
         in[i] = (int)(work_random(i) % BINS);
     if (!has) {
@@ -253,7 +350,8 @@ int main()
     CHECK(launch_histogram(0, in, out, 24, 8));
     CHECK(cudaDeviceSynchronize());
     if (check_histogram(in, out, 1, "clusters of 8") || in_a_graph(in, out) ||
-        check_histogram(in, out, 3, "a graph") || what_is_said(in, out))
+        check_histogram(in, out, 3, "a graph") || what_is_said(in, out) ||
+        what_a_kernel_sees(few) || many_launches(few))
         return 1;
     CHECK(launch_histogram(0, in, out, 32, 16)); /* larger than portable */
     CHECK(cudaDeviceSynchronize());

@@ -27,4 +27,10 @@ for kind in $kinds; do
     stop_daemon || fail "the daemon, rewriting as $kind"
     carried_out "$kind"
     ok "$kind"
+    have_nvcc || continue
+    # Launches of clusters are left as they are.
+    start_daemon --config "$tmp/wattshared.conf" --gpus h200
+    client "$cuda/nv/clusters_static" >"$tmp/out" 2>&1 || { cat "$tmp/out"; fail "clusters, rewriting as $kind"; }
+    stop_daemon || fail "the daemon, rewriting clusters as $kind"
+    ok "clusters, $kind"
 done

@@ -341,6 +341,46 @@ static void test_blocks_together_have_all_sms(void **state)
     }
 }
 
+/* The same where there is no policy, of a program that asks to use few SMs itself. */
+static void test_blocks_together_without_a_policy(void **state)
+{
+    (void)state;
+    struct wss *w = start(1, NULL, NULL);
+    join(w, 0, 1);
+    struct ws_client *c = ws_client_find(w->server, &w->peers[0].peer);
+    c->who.sm_limit = 1;
+    ws_context_limit_sms(&c->contexts[0]);
+    launch(w, 0, 1);
+    assert_int_equal(find(w, 1, NULL, NULL)->launch.sms.n, 1);
+    end(w, 1, 10);
+    for (int how = COOPERATIVE; how <= CLUSTERS; how++) {
+        launch_together(w, 0, 2 + (uint64_t)how, how);
+        assert_int_equal(find(w, 2 + (uint64_t)how, NULL, NULL)->launch.sms.n, 0);
+        end(w, 2 + (uint64_t)how, 10);
+    }
+    wss_free(w);
+}
+
+/* Nor does the job go to a GPU that the program has not sized its blocks for. */
+static void test_blocks_together_do_not_move(void **state)
+{
+    (void)state;
+    for (int how = -1; how <= CLUSTERS; how++) {
+        struct wss *w = start(2, "fifo", NULL);
+        unsigned d = 9;
+        wss_hello(w, 0, "1,0"); /* its GPU is the second; the first is free, too */
+        assert_int_equal(wss_error(w, 0, wss_load(w, 0, MODULE, 0, PTX, sizeof(PTX) - 1)), 0);
+        if (how < 0)
+            launch(w, 0, 7);
+        else
+            launch_together(w, 0, 7, how);
+        assert_non_null(find(w, 7, &d, NULL));
+        assert_int_equal(d, how < 0 ? 0 : 1);
+        end(w, 7, 10);
+        wss_free(w);
+    }
+}
+
 static void copy_in(struct wss *w, unsigned peer, uint64_t va)
 {
     uint64_t v = 7;
@@ -878,6 +918,8 @@ int main(void)
         cmocka_unit_test(test_nobody_waits_for_ever),
         cmocka_unit_test(test_policies_are_exchanged_while_work_waits),
         cmocka_unit_test(test_blocks_together_have_all_sms),
+        cmocka_unit_test(test_blocks_together_without_a_policy),
+        cmocka_unit_test(test_blocks_together_do_not_move),
         cmocka_unit_test(test_explains),
         cmocka_unit_test(test_explains_nothing_of_others),
         cmocka_unit_test(test_nonsense_is_seen),

@@ -194,6 +194,23 @@ static void test_who_ends_counts_once(void **state)
         assert_int_equal(out[t], 77);
 }
 
+/* All but one thread wait for it; what it stores before it comes, they find. */
+static void test_one_thread_comes_late(void **state)
+{
+    uint32_t *out =
+        run(*state,
+            KERNEL("setp.eq.u32 %q0, %t, 0; @%q0 st.shared.u32 [%s], 0;\n" SYNC
+                   "setp.eq.u32 %q1, %c, 1; setp.eq.u32 %q2, %t, 40; and.pred %q1, %q1, %q2;\n"
+                   "@%q1 bra LATE;\n" SYNC "bra READ;\n"
+                   "LATE: mov.u32 %r0, 0;\n"
+                   "LOOP: add.u32 %r0, %r0, 1; setp.lt.u32 %q1, %r0, 1000; @%q1 bra LOOP;\n"
+                   "mapa.shared::cluster.u32 %r1, %s, 0; st.shared::cluster.u32 [%r1], 77;\n" SYNC
+                   "READ: ld.shared.u32 %r3, [%s]; st.global.u32 [%p], %r3;"),
+            2, 2, 64, WS_DEV_OK);
+    for (uint32_t t = 0; t < 64; t++)
+        assert_int_equal(out[t], 77);
+}
+
 /* Lanes of a warp that come to a wait together, some of them a phase ahead of the others. */
 static void test_some_lanes_pass(void **state)
 {
@@ -376,6 +393,7 @@ int main(void)
         T(test_diverged_barriers),
         T(test_who_ends_has_arrived),
         T(test_who_ends_counts_once),
+        T(test_one_thread_comes_late),
         T(test_some_lanes_pass),
         T(test_the_last_ends),
         T(test_multicast),
