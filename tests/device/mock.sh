@@ -26,6 +26,8 @@ done
 # A GPU with clusters.
 # shellcheck disable=SC2086
 WS_MOCK_CC=90 WS_SUITE_ONLY=test_clusters timeout 100 tests/device/conformance cuda-tickets $mock || exit 1
+# shellcheck disable=SC2086
+[ -n "$asan" ] || WS_MOCK_CC=90 WS_MOCK_SMALL_CLUSTERS=1 WS_SUITE_ONLY=test_clusters timeout 100 tests/device/conformance worker $mock || exit 1
 # Faults, and a worker's end at any moment.
 # shellcheck disable=SC2086
 timeout 250 tests/device/worker worker $mock || exit 1

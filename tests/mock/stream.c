@@ -864,7 +864,8 @@ ws_cu_result cuLaunchKernelEx(const struct ws_cu_launch_config *c, ws_cu_functio
         coop |= a->id == WS_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative;
         cluster = a->id == WS_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? a->value.cluster : cluster;
     }
-    if (cluster[0] * cluster[1] * cluster[2] > WS_CLUSTER_PORTABLE_MAX && !f->large_clusters)
+    bool large = f->large_clusters && !getenv("WS_MOCK_SMALL_CLUSTERS");
+    if (cluster[0] * cluster[1] * cluster[2] > WS_CLUSTER_PORTABLE_MAX && !large)
         return WS_CU_INVALID_CLUSTER_SIZE;
     cluster_blocks = cluster[0] * cluster[1] * cluster[2];
     i->is_op = true;
