@@ -143,6 +143,13 @@ static void liar_stop(void)
 
 /* ---- the verb ---- */
 
+/* A sanitizer's own memory is more than all that may be taken. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define LIMITED 0
+#else
+#define LIMITED 1
+#endif
+
 struct verb {
     const char *words;
     pid_t pid;
@@ -159,7 +166,7 @@ static _Noreturn void be_verb(const char *words, int err)
 {
     char line[256], *argv[16] = {"wattshare"}, *save = NULL;
     int n = 1, null = open("/dev/null", O_RDWR);
-#ifndef __SANITIZE_ADDRESS__
+#if LIMITED
     setrlimit(RLIMIT_DATA, &(struct rlimit){WORST_BYTES, WORST_BYTES});
 #endif
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -216,7 +223,7 @@ static struct verb start(const char *words)
 static void judge(const struct verb *v, const struct end *e, int status, const char *text)
 {
     bool well = WIFEXITED(e->status) && WEXITSTATUS(e->status) == status && strstr(e->text, text);
-#ifndef __SANITIZE_ADDRESS__
+#if LIMITED
     well = well && e->mib <= MOST_MIB;
 #endif
     if (!well)
@@ -259,7 +266,7 @@ static bool too_long(int fd, const Ws__ClientMessage *m)
 
 static bool parts(int fd, const Ws__ClientMessage *m)
 {
-    static uint8_t some[3 << 16];
+    uint8_t some[3 << 16];
     (void)m;
     for (size_t i = 0; i < sizeof(some); i += 3)
         memcpy(some + i, (uint8_t[]){MORE, 1, 'x'}, 3);
@@ -384,6 +391,9 @@ static void test_others(void **state)
 static void test_bomb(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__ /* with which the liar takes longer to say so much than the verbs wait */
+    skip();
+#endif
     with(bomb, UNAVAILABLE, too_much);
 }
 

@@ -103,6 +103,14 @@ static inline void rig_wait(struct rig *f, uint32_t n)
     assert_int_equal(r, 0);
 }
 
+static inline bool rig_is_done(struct rig *f, const struct ws_op *op)
+{
+    pthread_mutex_lock(&f->lock);
+    bool done = !op->owner;
+    pthread_mutex_unlock(&f->lock);
+    return done;
+}
+
 static inline void rig_wait_op(struct rig *f, const struct ws_op *op)
 {
     pthread_mutex_lock(&f->lock);

@@ -198,13 +198,13 @@ static void test_one_user_stops_no_time(void **state)
     for (int i = 0; i < 2; i++)
         ws_space_set_payer(f->space[i], payer[i]);
     struct ws_op *op = NULL;
-    for (int i = 0; i < MOST && (!op || op->owner); i++) {
+    for (int i = 0; i < MOST && (!op || !rig_is_done(f, op)); i++) {
         rig_launch(f, 0, 0, 4, (struct double_params){.kind = DOUBLE_ENDLESS});
         if (!op)
             op = rig_launch(f, 1, 1, 16, rig_work(f));
         usleep(EACH_US);
     }
-    bool done = f->n_done > 0;
+    bool done = rig_is_done(f, op);
     ws_device_cancel(f->device[0], f->space[0]);
     rig_wait(f, f->n_ops);
     for (int i = 0; i < 2; i++)
