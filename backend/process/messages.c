@@ -356,15 +356,14 @@ void ws_messages_forget_stranger(struct ws_server *s, const struct ws_peer *peer
     }
 }
 
+/* Of strangers no more than one message is held, so that what many of them ask for waits where
+ * their users take turns, in front of the door, and not here before somebody's hello. */
 bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer)
 {
-    const struct ws_client *c = ws_client_find(s, peer);
+    const struct ws_client *c = peer ? ws_client_find(s, peer) : NULL;
     if (c)
         return !ws_sender_waits(&c->sender) && !has_chores(c) && turn_left_ns(s, &c->sender);
-    ws_list_for_each (n, &s->messages.strangers.held)
-        if (ws_list_entry(n, struct held_message, node)->peer.id == peer->id)
-            return false;
-    return true;
+    return ws_list_empty(&s->messages.strangers.held);
 }
 
 void ws_server_handle(struct ws_server *s, const struct ws_message *msg)

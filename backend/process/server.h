@@ -34,7 +34,7 @@ bool ws_server_knows(struct ws_server *s, const struct ws_peer *peer);
 void ws_server_handle(struct ws_server *s, const struct ws_message *m);
 /* Whether to read what @peer sends. If not, something that it has sent is not handled yet, or it
  * has had its time for now: to be asked again in the next turn. What is handed over nevertheless
- * is held. */
+ * is held. Who is no client may be NULL: they are all alike. */
 bool ws_server_wants(struct ws_server *s, const struct ws_peer *peer);
 /* Takes finished work, lets streams go on, sends what is to be sent, frees what is dead. Return:
  * ms after which to turn again even if nothing happens, or -1. */

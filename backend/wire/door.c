@@ -423,10 +423,10 @@ void ws_door_turn(struct ws_door *d)
     look_through(d);
 }
 
-/* Whether one of them can be read now. *ret_waits: one waits for room. */
-static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, bool *ret_waits)
+/* Whether a client can be read now. *ret_waits: one waits for room. */
+static bool client_wanted(const struct ws_door *d, bool *ret_waits)
 {
-    ws_list_for_each (n, ready) {
+    ws_list_for_each (n, &d->ready) {
         const struct ws_connection *k = ws_list_entry(n, struct ws_connection, ready);
         if (k->no_room_ns)
             *ret_waits = true;
@@ -436,14 +436,29 @@ static bool any_wanted(const struct ws_door *d, const struct ws_list *ready, boo
     return false;
 }
 
+/* The same of strangers. There may be very many, so of each account only the first one is asked,
+ * which changes with each turn. */
+static bool stranger_wanted(const struct ws_door *d, bool *ret_waits)
+{
+    bool wants = d->options.ops.wants(d->options.ops.arg, NULL);
+    ws_list_for_each (n, &d->ready_new) {
+        const struct ws_list *ready = &ws_list_entry(n, struct ws_door_guests, node)->ready;
+        if (ws_list_empty(ready))
+            continue;
+        const struct ws_connection *k = ws_list_entry(ready->next, struct ws_connection, ready);
+        if (k->no_room_ns)
+            *ret_waits = true;
+        else if (k->end_ns || wants)
+            return true;
+    }
+    return false;
+}
+
 int ws_door_timeout_ms(const struct ws_door *d)
 {
     bool waits = false;
-    if (any_wanted(d, &d->ready, &waits))
+    if (client_wanted(d, &waits) || stranger_wanted(d, &waits))
         return 0;
-    ws_list_for_each (n, &d->ready_new)
-        if (any_wanted(d, &ws_list_entry(n, struct ws_door_guests, node)->ready, &waits))
-            return 0;
     int ms = ws_timeout_sooner(d->look_ns ? ws_timeout_until(d->look_ns) : -1,
                                waits ? NO_ROOM_RETRY_MS : -1);
     for (unsigned i = 0; i < d->n_listeners; i++)

@@ -18,7 +18,8 @@ struct ws_door_ops {
     void (*message)(void *arg, const struct ws_message *m);
     /* Whether a client speaks there, that is, whether it has said hello. */
     bool (*known)(void *arg, const struct ws_peer *p);
-    /* Whether its next message may be handed over. */
+    /* Whether its next message may be handed over. @p: NULL: one of whoever is no client, who are
+     * all alike. */
     bool (*wants)(void *arg, const struct ws_peer *p);
     /* The connection is gone, and all its messages have been handed over. */
     void (*ended)(void *arg, const struct ws_peer *p);

@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "protocol/handoff.h"
 
-enum { MESSAGES = 4096, MAX_BYTES = 4 << 20 };
+enum { MESSAGES = 4096, MAX_BYTES = 4 << 20, PATIENCE_S = 60 };
 
 struct fixture {
     struct ws_accounts *accounts;
@@ -35,6 +35,7 @@ struct fixture {
     char path[64];
     uint64_t pool[_WS_RESOURCE_N];
     bool wants, all_known;
+    unsigned n_asked;   /* whether the next message is wanted */
     uint64_t cost_ns;   /* of each message */
     uint64_t known[64]; /* who has said "hello" */
     unsigned n_known;
@@ -79,8 +80,10 @@ static bool known(void *arg, const struct ws_peer *p)
 
 static bool wants(void *arg, const struct ws_peer *p)
 {
+    struct fixture *f = arg;
     (void)p;
-    return ((struct fixture *)arg)->wants;
+    f->n_asked++;
+    return f->wants;
 }
 
 static void ended(void *arg, const struct ws_peer *p)
@@ -203,7 +206,7 @@ static void turns(struct fixture *f, int n)
 /* Turns until so many messages have come, or for too long. */
 static void await_messages(struct fixture *f, unsigned n)
 {
-    uint64_t end = ws_clock_ns() + 10 * WS_NS_PER_S;
+    uint64_t end = ws_clock_ns() + PATIENCE_S * WS_NS_PER_S;
     while (f->n_got < n && ws_clock_ns() < end)
         turn(f);
     assert_true(f->n_got >= n);
@@ -211,7 +214,7 @@ static void await_messages(struct fixture *f, unsigned n)
 
 static void await_ended(struct fixture *f, unsigned n)
 {
-    uint64_t end = ws_clock_ns() + 10 * WS_NS_PER_S;
+    uint64_t end = ws_clock_ns() + PATIENCE_S * WS_NS_PER_S;
     while (f->n_ended < n && ws_clock_ns() < end)
         turn(f);
     assert_int_equal(f->n_ended, n);
@@ -529,6 +532,30 @@ static void test_turns_of_strangers(void **state)
     await_ended(f, N + 1);
 }
 
+/* Whoever waits costs nothing, however many they are. */
+static void test_strangers_that_wait(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 64 };
+    int fds[N];
+    f->wants = false;
+    for (int i = 0; i < N; i++) {
+        fds[i] = introduce(f);
+        say_frame(fds[i], "later");
+    }
+    turns(f, N);
+    f->n_asked = 0;
+    (void)ws_door_timeout_ms(f->door);
+    assert_int_equal(f->n_asked, 1);
+    assert_int_equal(f->n_got, 0);
+    f->wants = true;
+    assert_int_equal(ws_door_timeout_ms(f->door), 0);
+    await_messages(f, N);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    await_ended(f, N);
+}
+
 /* Many that send without end: each has its turn. */
 static void test_turns(void **state)
 {
@@ -605,6 +632,7 @@ int main(int argc, char **argv)
         T(test_account_is_full),
         T(test_never_fetches),
         T(test_turns_of_strangers),
+        T(test_strangers_that_wait),
         T(test_turns),
         T(test_probe),
     };

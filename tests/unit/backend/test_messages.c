@@ -419,13 +419,14 @@ static void test_strangers(void **state)
     give(STRANGER, &hello, NULL);
     assert_false(wants(STRANGER));
     assert_false(wants(ASKER));
-    assert_true(wants(7));
+    assert_false(wants(7)); /* nor anybody else until then: what waits here is in no user's turn */
     give(STRANGER, questions(STRANGER, 3), NULL);
     turns_until_idle();
     assert_int_equal(w->peers[ASKER].n_status, 1);
     assert_true(w->peers[STRANGER].said_hello);
     check_replies(STRANGER, 3);
     assert_true(wants(ASKER));
+    assert_true(wants(7));
 }
 
 /* Nobody would ever end a client that is made for a connection which is no more. */
