@@ -186,7 +186,8 @@ static struct ws_account *account_get(struct ws_accounts *s, const struct key *k
 
 struct ws_account *ws_account_of_user(struct ws_accounts *s, uint32_t uid)
 {
-    return account_get(s, &(struct key){.family = AF_UNSPEC, .uid = uid});
+    uint32_t payer = s->ops.payer ? s->ops.payer(s->ops.arg, uid) : uid;
+    return account_get(s, &(struct key){.family = AF_UNSPEC, .uid = payer});
 }
 
 struct ws_account *ws_account_of_address(struct ws_accounts *s, const struct sockaddr *a,

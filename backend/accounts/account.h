@@ -68,7 +68,7 @@ struct ws_resource_info {
 };
 extern const struct ws_resource_info ws_resource_info[_WS_RESOURCE_N];
 
-/* The limits, asked at each charge, so that a change counts at once. Both may be NULL. */
+/* The limits, asked at each charge, so that a change counts at once. All may be NULL. */
 struct ws_accounts_ops {
     void *arg;
     /* The pool of @r: the limit of the whole daemon, or WS_ACCOUNT_UNLIMITED. Whoever has more
@@ -76,6 +76,8 @@ struct ws_accounts_ops {
     uint64_t (*pool)(void *arg, enum ws_resource r);
     /* The limit that user @uid has of its own; 0: none. NULL: nobody has one. */
     uint64_t (*user_limit)(void *arg, uint32_t uid, enum ws_resource r);
+    /* On whose account is what user @uid takes; NULL: on everybody's own. */
+    uint32_t (*payer)(void *arg, uint32_t uid);
 };
 
 /* @ops is copied. Return: 0 or -ENOMEM. */
@@ -89,9 +91,9 @@ uint64_t ws_accounts_used(const struct ws_accounts *s, enum ws_resource r);
  * addresses. The reference is borrowed. */
 struct ws_account *ws_accounts_next(struct ws_accounts *s, struct ws_account *previous);
 
-/* The account of a user, or of the addresses that are alike: the same IPv4 address, the same
- * first 64 bits of an IPv6 address. A new reference is returned, which the caller owns. NULL: no
- * memory. */
+/* The account of a user (or of who pays for it), or of the addresses that are alike: the same IPv4
+ * address, the same first 64 bits of an IPv6 address. A new reference is returned, which the
+ * caller owns. NULL: no memory. */
 struct ws_account *ws_account_of_user(struct ws_accounts *s, uint32_t uid);
 struct ws_account *ws_account_of_address(struct ws_accounts *s, const struct sockaddr *a,
                                          socklen_t n);

@@ -26,6 +26,12 @@ static uint64_t user_limit(void *arg, uint32_t uid, enum ws_resource r)
     return l ? l->limit[r] : 0;
 }
 
+static uint32_t payer(void *arg, uint32_t uid)
+{
+    const struct ws_server *s = arg;
+    return ws_access_owner(&s->config->access, uid);
+}
+
 int ws_users_open(struct ws_server *s)
 {
     for (unsigned r = 0; r < _WS_RESOURCE_N; r++)
@@ -33,7 +39,7 @@ int ws_users_open(struct ws_server *s)
     s->system_pool[WS_RESOURCE_ADDRESS_BYTES] = s->memory.va_pool.n * WS_VA_GRANULE_BYTES;
     s->system_pool[WS_RESOURCE_HOST_ADDRESS_BYTES] =
         s->memory.host_va_pool.n * WS_HOST_VA_GRANULE_BYTES;
-    return ws_accounts_new(&s->accounts, &(struct ws_accounts_ops){s, pool, user_limit});
+    return ws_accounts_new(&s->accounts, &(struct ws_accounts_ops){s, pool, user_limit, payer});
 }
 
 struct ws_account *ws_user_enter(struct ws_server *s, uint32_t uid, char *buf, size_t size)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the configuration says of users: their limits, and the keys by which they are known over
- * tcp. client/user.c counts what they have. */
+/* What the configuration says of users: their limits, the keys by which they are known over tcp,
+ * and which other users they can be. client/user.c counts what they have. */
 #include "backend/config/access.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,19 +41,27 @@ int ws_access_add(struct ws_access *a, const struct ws_user_limits *l)
     return 0;
 }
 
+/* Makes room for one more thing of @size bytes behind @n. Return: 0 or -ENOMEM. */
+static int grow(void **things, size_t n, size_t size)
+{
+    if (n & (n - 1))
+        return 0; /* no power of two: it is not full */
+    void *v = ws_alloc_array(n ? 2 * n : 1, size);
+    if (!v)
+        return ws_raise(-ENOMEM);
+    if (n)
+        memcpy(v, *things, n * size);
+    free(*things);
+    *things = v;
+    return 0;
+}
+
 static int add_allowed(struct ws_access *a, const struct ws_allowed *w)
 {
-    if (!(a->n_allowed & (a->n_allowed - 1))) { /* full: twice as many */
-        struct ws_allowed *v = ws_alloc_array(a->n_allowed ? 2 * a->n_allowed : 1, sizeof(*v));
-        if (!v)
-            return ws_raise(-ENOMEM);
-        if (a->n_allowed)
-            memcpy(v, a->allowed, a->n_allowed * sizeof(*v));
-        free(a->allowed);
-        a->allowed = v;
-    }
-    a->allowed[a->n_allowed++] = *w;
-    return 0;
+    int r = grow((void **)&a->allowed, a->n_allowed, sizeof(*w));
+    if (!r)
+        a->allowed[a->n_allowed++] = *w;
+    return r;
 }
 
 /* Return: 0, 1 (wrong, in @diags), -ENOMEM. */
@@ -93,10 +102,41 @@ int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags
     return r < 0 ? r : wrong;
 }
 
+int ws_access_load_subordinates(struct ws_access *a, const char *path)
+{
+    char line[512], name[WS_USER_NAME_BYTES];
+    struct ws_subordinates v;
+    FILE *f;
+    int r = ws_file_open(&f, path, WS_FILE_TEXT_BYTES, NULL);
+    if (r)
+        return r;
+    while (!r && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "%32[^:\n]:%" SCNu32 ":%" SCNu32, name, &v.first, &v.n) != 3 ||
+            !ws_access_uid(name, &v.owner))
+            continue;
+        r = grow((void **)&a->subordinates, a->n_subordinates, sizeof(v));
+        if (!r)
+            a->subordinates[a->n_subordinates++] = v;
+    }
+    fclose(f);
+    return r;
+}
+
+uint32_t ws_access_owner(const struct ws_access *a, uint32_t uid)
+{
+    for (size_t i = 0; i < a->n_subordinates; i++) {
+        const struct ws_subordinates *v = &a->subordinates[i];
+        if (uid >= v->first && uid - v->first < v->n)
+            return v->owner;
+    }
+    return uid;
+}
+
 void ws_access_deinit(struct ws_access *a)
 {
     free(a->limits);
     free(a->allowed);
+    free(a->subordinates);
     *a = WS_ACCESS_NULL;
 }
 

@@ -24,11 +24,16 @@ struct ws_allowed { /* a line of the list of allowed keys */
     uint8_t key[WS_CURVE_KEY_BYTES];
     uint32_t uid;
 };
+struct ws_subordinates { /* a line of subuid(5): users that another one can be */
+    uint32_t first, n, owner;
+};
 struct ws_access {
     struct ws_user_limits *limits;
     size_t n_limits;
     struct ws_allowed *allowed;
     size_t n_allowed;
+    struct ws_subordinates *subordinates;
+    size_t n_subordinates;
 };
 #define WS_ACCESS_NULL ((struct ws_access){0})
 
@@ -38,6 +43,11 @@ WS_MUST_CHECK int ws_access_add(struct ws_access *a, const struct ws_user_limits
 /* Reads a list of allowed keys, lines "USER KEY". Return: 0, 1 (wrong lines, in @diags),
  * negative errno of the file. */
 WS_MUST_CHECK int ws_access_load(struct ws_access *a, const char *path, struct ws_diags *diags);
+/* Reads a list of subordinate user IDs, lines "USER:FIRST:NUMBER". Other lines, and users whom
+ * nobody knows, are not looked at. Return: 0, negative errno of the file. */
+WS_MUST_CHECK int ws_access_load_subordinates(struct ws_access *a, const char *path);
+/* Whose subordinate @uid is; @uid: nobody's. */
+uint32_t ws_access_owner(const struct ws_access *a, uint32_t uid);
 void ws_access_deinit(struct ws_access *a);
 const struct ws_user_limits *ws_access_find(const struct ws_access *a, uint32_t uid);
 const struct ws_allowed *ws_access_allows(const struct ws_access *a,

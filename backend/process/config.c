@@ -383,9 +383,21 @@ static int find_admin_group(struct ws_config *c, struct ws_diags *diags)
     return WS_CONFIG_E_INVALID;
 }
 
+static int read_subordinates(struct ws_config *c, struct ws_diags *diags)
+{
+    const char *path = c->subordinate_uids;
+    int r = path ? ws_access_load_subordinates(&c->access, path) : 0;
+    if (!r || r == -ENOENT) /* not every machine has such a list */
+        return 0;
+    ws_diags_add(diags, path, 0, 0, "cannot be read: %s", ws_file_why(r));
+    return WS_CONFIG_E_INVALID;
+}
+
 int ws_config_finish(struct ws_config *c, struct ws_diags *diags)
 {
     int r = find_admin_group(c, diags);
+    if (!r)
+        r = read_subordinates(c, diags);
     if (r)
         return r;
     for (char *const *e = c->endpoints; *e; e++)

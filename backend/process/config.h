@@ -34,8 +34,8 @@ struct ws_config {
     char *catalog[WS_CONFIG_MAX_LIST + 1];
     char *policy_options[WS_CONFIG_MAX_LIST + 1]; /* "name=value" */
     /* Texts; NULL: not set. */
-    char *socket_group, *admin_group, *curve_key, *curve_clients, *metrics, *policy, *templates,
-        *clock_helper;
+    char *socket_group, *admin_group, *subordinate_uids, *curve_key, *curve_clients, *metrics,
+        *policy, *templates, *clock_helper;
     char *profiles, *energy_log, *code_cache;
     uint32_t socket_mode;
     enum ws_device_clock clock;
@@ -58,7 +58,7 @@ struct ws_config {
     uint64_t max_kernel_insns;
     struct ws_limits limits;
     struct ws_task_rules tasks;
-    struct ws_access access;    /* the sections `user`, and what curve_clients lists */
+    struct ws_access access;    /* the sections `user`, curve_clients, subordinate_uids */
     struct ws_curve_keys curve; /* what curve_key holds; "": none */
     bool has_admin_group;
     gid_t admin_gid; /* of admin_group */

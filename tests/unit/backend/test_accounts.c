@@ -41,7 +41,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
     *state = f;
     f->pool = WS_ACCOUNT_UNLIMITED;
-    int r = ws_accounts_new(&f->s, &(struct ws_accounts_ops){f, pool_of, user_limit});
+    int r = ws_accounts_new(&f->s, &(struct ws_accounts_ops){f, pool_of, user_limit, NULL});
     for (uint32_t i = 0; !r && i < USERS; i++)
         r = (f->users[i] = ws_account_of_user(f->s, i)) ? 0 : -ENOMEM;
     return r;

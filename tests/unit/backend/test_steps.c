@@ -34,7 +34,7 @@ static int setup(void **state)
     static struct state s;
     ws_steps_init(&s.steps);
     pool_size = WS_ACCOUNT_UNLIMITED;
-    if (ws_accounts_new(&s.accounts, &(struct ws_accounts_ops){NULL, pool, NULL}))
+    if (ws_accounts_new(&s.accounts, &(struct ws_accounts_ops){.pool = pool}))
         return -1;
     s.user = ws_account_of_user(s.accounts, 1000);
     s.child = fork();

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -67,6 +68,40 @@ static void test_seats_are_left_for_others(void **state)
     assert_non_null(strstr(w->peers[2].text, "max_clients"));
     wss_hello(w, 4, NULL);
     assert_int_equal(w->peers[4].hello_error, WS__ERROR__OK);
+}
+
+/* Who is somebody else in a container takes no share of its own. */
+static void test_subordinates_are_charged_to_their_user(void **state)
+{
+    static const char list[] = "# USER:FIRST:NUMBER\n\nnobody-has-this-name:100000:65536\n"
+                               "1000:100000:65536\n1001:165536:1\n1001:nonsense:1\n";
+    char path[] = "/tmp/wst-subuid-XXXXXX";
+    struct wss *w = *state;
+    struct ws_access *access = &w->config.access;
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
+    close(fd);
+    assert_int_equal(ws_access_load_subordinates(access, path), 0);
+    unlink(path);
+    assert_int_equal(ws_access_load_subordinates(access, path), -ENOENT);
+    assert_int_equal(ws_access_owner(access, 99999), 99999);
+    assert_int_equal(ws_access_owner(access, 100000), ALICE);
+    assert_int_equal(ws_access_owner(access, 165535), ALICE);
+    assert_int_equal(ws_access_owner(access, 165536), BOB);
+    assert_int_equal(ws_access_owner(access, 165537), 165537);
+    w->config.limits.pool[WS_RESOURCE_CLIENTS] = 4;
+    w->peers[1].uid = 100007;
+    w->peers[2].uid = 165000;
+    wss_hello(w, 0, NULL);
+    wss_hello(w, 1, NULL);
+    assert_int_equal(w->peers[1].hello_error, WS__ERROR__OK);
+    assert_int_equal(used(w, 1, WS_RESOURCE_CLIENTS), 2);
+    wss_hello(w, 2, NULL);
+    assert_int_equal(w->peers[2].hello_error, WS__ERROR__LIMIT_EXCEEDED);
+    assert_non_null(strstr(w->peers[2].text, "user 1000 has 2 clients"));
+    wss_hello(w, 4, NULL);
+    assert_int_equal(w->peers[4].hello_error, WS__ERROR__OK);
+    ws_access_deinit(access);
 }
 
 /* Row 10 of the attacks: segments of one byte until the daemon has no mapping left. */
@@ -484,6 +519,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         T(test_seats_are_left_for_others),
+        T(test_subordinates_are_charged_to_their_user),
         T(test_segments_are_counted),
         T(test_descriptor_of_a_segment_goes_before_its_mapping),
         T(test_bytes_of_segments_are_shared),
