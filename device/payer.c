@@ -8,7 +8,8 @@
 
 #include "base/alloc.h"
 
-static struct ws_payer own = {.n_refs = 1};
+static struct ws_payer own = {
+    .n_refs = 1, .tenants = {&own.tenants, &own.tenants}, .in_ring = {&own.in_ring, &own.in_ring}};
 /* Of all payers. A launch takes from it once or a few times, and holds the lock for a moment. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t pool = UINT64_MAX, pool_held; /* lock */
@@ -16,7 +17,12 @@ static uint64_t n_holders;                    /* lock */
 
 struct ws_payer *ws_payer_new(void)
 {
-    return ws_payer_ref(ws_alloc(sizeof(struct ws_payer)));
+    struct ws_payer *p = ws_alloc(sizeof(*p));
+    if (!p)
+        return NULL;
+    ws_list_init(&p->tenants);
+    ws_list_init(&p->in_ring);
+    return ws_payer_ref(p);
 }
 
 struct ws_payer *ws_payer_ref(struct ws_payer *p)

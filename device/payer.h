@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/macros.h"
 
 struct ws_payer {
@@ -30,6 +31,9 @@ struct ws_payer {
     /* Of the one queue that uses payers, under its lock. */
     uint64_t turn; /* its last one; 0: it had none */
     uint32_t n_queued;
+    /* Of soft/sched, under its lock: its tenants that have work, and its place among the payers
+     * that have such. */
+    struct ws_list tenants, in_ring;
     /* Under the lock of payer.c. */
     uint64_t for_blocks, for_records; /* bytes */
     uint64_t limit, n_refused;        /* limit: of its own; 0: none */

@@ -41,6 +41,13 @@ tests_unit_device_test_preempt_SOURCES = tests/unit/device/test_preempt.c \
 tests_unit_device_test_preempt_LDADD = $(DEVICE_LDADD)
 TESTS += tests/unit/device/test_preempt
 
+check_PROGRAMS += tests/unit/device/test_fair
+tests_unit_device_test_fair_SOURCES = tests/unit/device/test_fair.c \
+	tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h \
+	tests/unit/device/exec_double.c
+tests_unit_device_test_fair_LDADD = $(DEVICE_LDADD)
+TESTS += tests/unit/device/test_fair
+
 check_PROGRAMS += tests/unit/device/test_clusters
 tests_unit_device_test_clusters_SOURCES = tests/unit/device/test_clusters.c \
 	tests/unit/device/softdev_rig.h tests/unit/device/exec_double.h \

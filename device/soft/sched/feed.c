@@ -21,11 +21,6 @@
 #include "device/payer.h"
 #include "device/soft/sched/run.h"
 
-static struct ws_payer *payer_of(const struct ws_tenant *t)
-{
-    return ws_payer_or_own(ws_space_payer(t->space));
-}
-
 /* ---- taking ---- */
 
 /* No memory for @bytes; @e as of ws_payer_take(). Return: whether the kernel may wait for it. */
@@ -163,7 +158,7 @@ void ws_sched_feed_locked(struct ws_sched *s, struct ws_payer *p)
         return;
     ws_list_for_each (it, &s->tenants) {
         struct ws_tenant *t = ws_list_entry(it, struct ws_tenant, all);
-        if (t->hungry && payer_of(t) == p)
+        if (t->hungry && t->payer == p)
             tenant_feed(s, t);
     }
 }
@@ -173,7 +168,7 @@ static void bury_all_spares(struct ws_sched *s, const struct ws_payer *p)
 {
     ws_list_for_each (it, &s->tenants) {
         struct ws_tenant *t = ws_list_entry(it, struct ws_tenant, all);
-        if (payer_of(t) == p)
+        if (t->payer == p)
             ws_list_for_each_safe (at, &t->spared)
                 ws_run_bury_spares_locked(s, ws_list_entry(at, struct ws_run, spared));
     }
@@ -181,7 +176,7 @@ static void bury_all_spares(struct ws_sched *s, const struct ws_payer *p)
 
 void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_run *r)
 {
-    struct ws_payer *p = payer_of(t);
+    struct ws_payer *p = t->payer;
     r->starved_at = t->n_feeds;
     if (!t->hungry)
         atomic_fetch_add(&p->n_waiting, 1);
@@ -196,6 +191,6 @@ void ws_tenant_starve_locked(struct ws_sched *s, struct ws_tenant *t, struct ws_
 void ws_tenant_not_hungry_locked(struct ws_tenant *t)
 {
     if (t->hungry)
-        atomic_fetch_sub(&payer_of(t)->n_waiting, 1);
+        atomic_fetch_sub(&t->payer->n_waiting, 1);
     t->hungry = false;
 }

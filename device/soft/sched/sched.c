@@ -3,7 +3,8 @@
  *
  * A worker holds the lock only to take the work of one turn and to give back its results. A turn
  * lasts about a millisecond, or as long as a few short blocks take. Fairness: the ring gives each
- * tenant one turn at a time, however much work it has.
+ * user one turn at a time, however many clients it has, and each client of the user one after the
+ * other, however much work it has.
  *
  * Waking: adding work wakes one sleeping worker. A worker that took a turn and left more work in
  * the ring wakes the next worker. So one added block costs one wake-up, and many spread by
@@ -17,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/payer.h"
 #include "device/soft/soft_private.h"
 
 enum { CANCEL_AT_ONCE = 32, REAP_NS = 200000 }; /* 32 kernels, blocks or copies */
@@ -34,7 +36,30 @@ static void ring_add(struct ws_sched *s, struct ws_tenant *t)
     if (t->in_ring || !has_work(t))
         return;
     t->in_ring = true;
-    ws_list_append(&s->ring, &t->ring);
+    ws_list_append(&t->payer->tenants, &t->ring);
+    if (ws_list_empty(&t->payer->in_ring))
+        ws_list_append(&s->ring, &t->payer->in_ring);
+}
+
+static void ring_remove(struct ws_tenant *t)
+{
+    t->in_ring = false;
+    ws_list_remove(&t->ring);
+    if (ws_list_empty(&t->payer->tenants))
+        ws_list_remove(&t->payer->in_ring);
+}
+
+/* The tenant whose turn it is; its payer goes behind the others. NULL: nobody has work. */
+static struct ws_tenant *ring_pop(struct ws_sched *s)
+{
+    struct ws_list *first = ws_list_pop(&s->ring);
+    if (!first)
+        return NULL;
+    struct ws_payer *p = ws_list_entry(first, struct ws_payer, in_ring);
+    struct ws_tenant *t = ws_list_entry(p->tenants.next, struct ws_tenant, ring);
+    ws_list_append(&s->ring, &p->in_ring);
+    ring_remove(t);
+    return t;
 }
 
 static bool has_ended(const struct ws_sched *s)
@@ -133,10 +158,8 @@ static bool tenant_take(struct ws_sched *s, struct ws_tenant *t, struct ws_turn 
 
 static bool pick(struct ws_sched *s, struct ws_turn *turn)
 {
-    struct ws_list *first;
-    while ((first = ws_list_pop(&s->ring))) {
-        struct ws_tenant *t = ws_list_entry(first, struct ws_tenant, ring);
-        t->in_ring = false;
+    struct ws_tenant *t;
+    while ((t = ring_pop(s))) {
         bool got = tenant_take(s, t, turn);
         ring_add(s, t);
         if (got)
@@ -289,6 +312,7 @@ struct ws_tenant *ws_tenant_get_locked(struct ws_soft *d, struct ws_space *space
         return NULL;
     memset(t, 0, sizeof(*t) + n_sms * sizeof(t->sms[0]));
     t->space = space;
+    t->payer = ws_payer_ref(ws_payer_or_own(space ? ws_space_payer(space) : NULL));
     t->device = d;
     t->n_ops = 1;
     t->n_feeds = 1;
@@ -311,8 +335,8 @@ void ws_tenant_put_locked(struct ws_tenant *t)
     ws_list_remove(&t->all);
     ws_list_remove(&t->to_cancel);
     if (t->in_ring)
-        ws_list_remove(&t->ring);
-    t->in_ring = false;
+        ring_remove(t);
+    t->payer = ws_payer_unref(t->payer);
     struct ws_tenant **at = &d->tenants;
     while (*at != t)
         at = &(*at)->next;

@@ -2,9 +2,10 @@
 /* device/soft/sched/sched.h - the worker threads of all soft devices of the process, and who gets
  * them next.
  *
- * A tenant is one client on one device. Tenants with work stand in a ring; a worker takes the
- * first, takes one turn's work from it, and puts it back at the end. What a turn is made of is
- * launch.c's and copy.c's.
+ * A tenant is one client on one device. Users with work stand in a ring, and the tenants with work
+ * of each user (payer) in a ring of its own. A worker takes the first user's first tenant, takes
+ * one turn's work from it, and puts both at the ends. What a turn is made of is launch.c's and
+ * copy.c's.
  * Lock: one for all; functions named …_locked want it held. */
 #ifndef WS_DEVICE_SOFT_SCHED_H
 #define WS_DEVICE_SOFT_SCHED_H
@@ -33,7 +34,8 @@ struct ws_tenant {
     struct ws_tenant *next; /* in the device's tenants or free_tenants */
     struct ws_space *space;
     struct ws_soft *device;
-    struct ws_list ring; /* in the scheduler's, while in_ring */
+    struct ws_payer *payer; /* reference */
+    struct ws_list ring;    /* in the payer's tenants, while in_ring */
     bool in_ring;
     bool cancelled;           /* nothing more of it is executed, and nothing is added to it */
     struct ws_list to_cancel; /* the scheduler's, while there is something to end */
@@ -98,7 +100,7 @@ struct ws_turn {
 struct ws_sched {
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct ws_list ring;
+    struct ws_list ring; /* payers */
     uint32_t n_idle, n_threads;
     bool stop;
     struct ws_list tenants; /* all that have work */
