@@ -57,6 +57,10 @@ enum {
 #define WS_ENV_CHECK       "WATTSHARE_CHECK"
 #define WS_ENV_CHECK_LEAKS "WATTSHARE_CHECK_LEAKS"
 
+/* A message over tcp is no longer than this, however long others may be, and no answer to a copy
+ * is: what goes there is encrypted, and opened, in one piece. */
+enum { WS_FAR_MESSAGE_BYTES = 256 << 10 };
+
 /* Device addresses: all of a client's allocations lie in [WS_VA_FIRST, WS_VA_LAST); no host mapping
  * of a Linux process does. */
 #define WS_VA_FIRST UINT64_C(0x200000000000)

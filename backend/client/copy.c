@@ -141,7 +141,8 @@ static Ws__Error attach_bulk(struct ws_command *j, const Ws__Copy *m, const stru
         j->op.copy.src_host = frame.data;
         return WS__ERROR__OK;
     case WS__COPY__BULK__REPLY_DST:
-        if (!replies || x->bytes > l->max_message_bytes || !readable(c, m->src, x->src_reach))
+        if (!replies || x->bytes > WS_MIN(l->max_message_bytes, (uint32_t)WS_FAR_MESSAGE_BYTES) ||
+            !readable(c, m->src, x->src_reach))
             return WS__ERROR__INVALID_VALUE;
         if (!ws_command_charge(j, x->bytes))
             j->op.copy.dst_host = j->buffer = malloc(x->bytes);

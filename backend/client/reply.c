@@ -19,9 +19,9 @@ static size_t put_varint(uint8_t *p, uint64_t v)
     return n;
 }
 
-/* Room that came with what is to be sent. Answers to somebody who fetches them leave at once, so
- * nobody is refused that room; answers that wait are bounded. Return: false: it may not have that,
- * and is dropped. */
+/* Room that came with what is to be sent. Answers to somebody who fetches them leave at once or in
+ * the next turns, so nobody is refused that room; answers that wait are bounded. Return: false: it
+ * may not have that, and is dropped. */
 static bool charge_room(struct ws_client *c)
 {
     size_t n = c->out.cap - c->out.charged_bytes;
@@ -36,12 +36,55 @@ static bool charge_room(struct ws_client *c)
     return true;
 }
 
-void ws_client_out_free(struct ws_client *c)
+size_t ws_client_out_bytes(const struct ws_client *c)
+{
+    return c->out.n_messages + c->out.n;
+}
+
+static void free_open(struct ws_client *c)
 {
     ws_client_release(c, WS_RESOURCE_QUEUED_BYTES, c->out.charged_bytes);
     free(c->out.bytes);
     c->out.bytes = NULL;
-    c->out.cap = c->out.charged_bytes = 0;
+    c->out.n = c->out.cap = c->out.charged_bytes = 0;
+}
+
+void ws_client_out_pop(struct ws_client *c)
+{
+    struct ws_list *n = ws_list_pop(&c->out.messages);
+    struct ws_out_message *m = ws_list_entry(n, struct ws_out_message, node);
+    c->out.n_messages -= m->n;
+    ws_client_release(c, WS_RESOURCE_QUEUED_BYTES, m->charged_bytes);
+    free(m->bytes);
+    free(m);
+}
+
+void ws_client_out_free(struct ws_client *c)
+{
+    while (!ws_list_empty(&c->out.messages))
+        ws_client_out_pop(c);
+    free_open(c);
+}
+
+/* What waits becomes a message of its own if it would be a long one with @n bytes more. Return:
+ * false: there is no memory, and the client is dropped. */
+static bool close_message(struct ws_client *c, size_t n)
+{
+    if (WS_LIKELY(!c->out.n || c->out.n + n <= FULL_BYTES))
+        return true;
+    struct ws_out_message *m = ws_alloc(sizeof(*m));
+    if (!m) {
+        ws_client_drop_no_memory(c);
+        return false;
+    }
+    m->bytes = c->out.bytes;
+    m->n = c->out.n;
+    m->charged_bytes = c->out.charged_bytes;
+    ws_list_append(&c->out.messages, &m->node);
+    c->out.n_messages += m->n;
+    c->out.bytes = NULL;
+    c->out.n = c->out.cap = c->out.charged_bytes = 0;
+    return true;
 }
 
 /* Tag and length, then the message. Return: how many bytes. */
@@ -57,6 +100,8 @@ static size_t put_message(uint8_t *to, uint8_t tag, const ProtobufCMessage *m, s
 /* Return: false: there is no room for @n bytes more, and the client is dropped. */
 static bool make_room(struct ws_client *c, size_t n)
 {
+    if (!close_message(c, n))
+        return false;
     size_t cap = c->out.cap;
     if (ws_grow_bytes(&c->out.bytes, &c->out.cap, c->out.n + n)) {
         ws_client_drop_no_memory(c);
@@ -69,7 +114,8 @@ static bool make_room(struct ws_client *c, size_t n)
 static void appended(struct ws_client *c, size_t n)
 {
     c->out.n += n;
-    if (WS_UNLIKELY(c->out.n > FULL_BYTES) && ws_list_empty(&c->out.full) && !c->out.stuck_since_ns)
+    if (WS_UNLIKELY(ws_client_out_bytes(c) > FULL_BYTES) && ws_list_empty(&c->out.full) &&
+        !c->out.stuck_since_ns)
         ws_list_append(&c->server->out.full, &c->out.full);
 }
 
@@ -113,8 +159,10 @@ void ws_client_reply_packed(struct ws_client *c, uint8_t **io_bytes, size_t n)
         return;
     if (WS_UNLIKELY(c->jobs.n_open))
         waits(c);
+    if (!close_message(c, n))
+        return;
     if (!c->out.n) { /* it need not be copied */
-        ws_client_out_free(c);
+        free_open(c);
         c->out.bytes = *io_bytes;
         c->out.cap = n;
         *io_bytes = NULL;

@@ -7,9 +7,18 @@
 
 #include "backend/client/client.h"
 
+/* A ServerMessage, packed. */
+struct ws_out_message {
+    struct ws_list node;
+    uint8_t *bytes;
+    size_t n, charged_bytes;
+};
 struct ws_client_out {
     uint8_t *bytes;               /* ServerMessage so far, packed */
     size_t n, cap, charged_bytes; /* charged: of cap, to its user */
+    struct ws_list messages;      /* what goes before that, in messages of no great length */
+    size_t n_messages;            /* bytes */
+    uint64_t turn;                /* the last one in which one of these was sent */
     uint64_t n_retired_told;
     Ws__Error notice_error;
     char notice_text[256];
@@ -24,6 +33,7 @@ struct ws_server_out {
     struct ws_list dirty;
     struct ws_list full;  /* clients to which so much is to be sent that it is not to become more */
     uint32_t n_congested; /* clients that do not take what we send */
+    bool more;            /* a client takes what we send, and there was more than goes in a turn */
 };
 
 void ws_client_reply(struct ws_client *c, const Ws__Reply *r);
@@ -38,7 +48,11 @@ void ws_client_reply_error(struct ws_client *c, uint64_t seq, Ws__Error e, const
 WS_MUST_CHECK int ws_client_tell_reached(struct ws_client *c, uint64_t id);
 /* Adds a field of a ServerMessage to what waits to be sent. */
 void ws_client_out_append(struct ws_client *c, uint8_t tag, const ProtobufCMessage *m);
-/* Gives the room back; nothing waits in it. */
+/* How many bytes wait to be sent. */
+size_t ws_client_out_bytes(const struct ws_client *c);
+/* Gives the first message and its room back. */
+void ws_client_out_pop(struct ws_client *c);
+/* Gives all room back, and forgets what waits in it. */
 void ws_client_out_free(struct ws_client *c);
 
 #endif

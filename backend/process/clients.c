@@ -133,6 +133,7 @@ static struct ws_client *client_new(struct ws_server *s, const struct ws_peer *p
     ws_list_init(&c->leaving.node);
     ws_list_init(&c->out.dirty);
     ws_list_init(&c->out.full);
+    ws_list_init(&c->out.messages);
     ws_chores_init(c);
     ws_list_init(&c->memory.exports);
     ws_list_init(&c->streams.ready);
@@ -356,6 +357,9 @@ void ws_client_hello(struct ws_server *s, const struct ws_message *msg, const Ws
     c->who.pid = who.pid;
     c->who.uid = who.uid;
     c->who.local = who.local;
+    if (!who.local)
+        c->limits.max_message_bytes =
+            WS_MIN(c->limits.max_message_bytes, (uint32_t)WS_FAR_MESSAGE_BYTES);
     c->who.has_cred = who.has_cred;
     memcpy(c->who.exe, who.exe, sizeof(c->who.exe));
     memcpy(c->who.task, who.name, sizeof(c->who.task));

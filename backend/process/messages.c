@@ -324,6 +324,7 @@ static void go_on(struct ws_server *s, struct ws_sender *v, uint64_t until_ns)
 void ws_messages_init(struct ws_server *s)
 {
     s->messages.slice_ns = SLICE_NS;
+    s->messages.turn = 1; /* who was sent nothing was in none */
     ws_list_init(&s->messages.waiting);
     ws_sender_init(&s->messages.strangers, NULL);
 }

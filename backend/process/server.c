@@ -299,7 +299,7 @@ int ws_server_turn(struct ws_server *s)
         poll_ms = ws_timeout_sooner(poll_ms, leaving_ms(s));
     poll_ms = ws_timeout_sooner(poll_ms, ws_uploads_turn(s));
     int trace_ms = ws_tracing_turn(s);
-    more |= ws_server_has_ready(s);
+    more |= ws_server_has_ready(s) || s->out.more;
     return more ? 0
                 : ws_timeout_sooner(ws_timeout_sooner(poll_ms, gate_ms),
                                     ws_timeout_sooner(log_ms, trace_ms));
@@ -340,7 +340,7 @@ bool ws_server_idle(const struct ws_server *s)
         return false;
     ws_list_for_each (n, &s->clients.all) {
         const struct ws_client *c = ws_list_entry(n, struct ws_client, node);
-        if (c->stats.n_commands != c->stats.n_retired || c->out.n)
+        if (c->stats.n_commands != c->stats.n_retired || ws_client_out_bytes(c))
             return false;
     }
     return true;

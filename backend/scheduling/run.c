@@ -246,13 +246,14 @@ static unsigned end_one(struct ws_client *c)
     if (!j)
         return 0;
     uint32_t n = 1;
+    bool tells = j->bulk == WS__COPY__BULK__REPLY_DST; /* packs, and perhaps encrypts, much data */
     if (WS_LIKELY(!j->carries))
         members[0] = j;
     else
         n = ws_fused_ended(j->carries, members);
     for (uint32_t k = 0; k < n; k++)
         finished(members[k]);
-    return n * ENDED_COMMANDS;
+    return tells ? CLOCK_COMMANDS : n * ENDED_COMMANDS;
 }
 
 /* ---- the turn ---- */

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "backend/wire/closer.h"
+#include "protocol/protocol.h"
 
 /* A connection may be read for so long in one turn. */
 #define ROUND_NS (250 * WS_NS_PER_US)
@@ -70,6 +71,7 @@ static size_t max_bytes(void *arg)
 {
     const struct ws_connection *k = arg;
     size_t max = k->door->options.max_message_bytes;
+    max = k->local ? max : WS_MIN(max, (size_t)WS_FAR_MESSAGE_BYTES);
     return ws_door_known(k) ? max : WS_MIN(max, (size_t)STRANGER_MAX_BYTES);
 }
 

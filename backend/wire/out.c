@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What leaves the daemon. Replies have come together in client->out.bytes (client/reply.c) and
- * leave as one message per client and turn, with the count of retired commands behind them. What
- * the peer does not fetch waits in its socket's buffer, then as the rest of one message in its
- * connection (wire/connection.c), which server->out.full keeps small, and then in
- * client->out.bytes; too much of it, or too long, and the client is dropped. */
+ * leave as one message per client and turn, with the count of retired commands behind them. If
+ * they are very many, they are several messages, of which one goes in a turn: copying and
+ * encrypting takes time. What the peer does not fetch waits in its socket's buffer, then as the
+ * rest of one message in its connection (wire/connection.c), which server->out.full keeps small,
+ * and then in client->out; too much of it, or too long, and the client is dropped. */
 #include "backend/wire/out.h"
 
 #include "backend/backend.h"
@@ -52,6 +53,58 @@ static void unstick(struct ws_client *c)
     c->out.stuck_since_ns = 0;
 }
 
+/* Return: whether more waits than may, and the client is dropped. */
+static bool too_much(struct ws_client *c, const char *why)
+{
+    size_t n = ws_client_out_bytes(c);
+    bool stuck = c->out.stuck_since_ns && ws_clock_ns() - c->out.stuck_since_ns > STUCK_MAX_NS;
+    if (n <= c->limits.max_unread_bytes && !stuck)
+        return false;
+    ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "%s: %zu bytes of replies wait", why, n);
+    return true;
+}
+
+/* The other end takes nothing now. Return: the client is dropped. */
+static bool stuck(struct ws_client *c)
+{
+    if (!c->out.stuck_since_ns) {
+        c->out.stuck_since_ns = ws_clock_ns();
+        c->server->out.n_congested++;
+    }
+    return too_much(c, "does not read");
+}
+
+/* Return: 0 or what the transport says. */
+static int send_bytes(struct ws_client *c, const uint8_t *p, size_t n)
+{
+    struct ws_server *s = c->server;
+    if (ws_client_ring_send(c, p, n))
+        return 0;
+    int r = s->transport.send(s->transport.arg, &c->peer, p, n);
+    if (!r)
+        ws_client_ring_passed_by(c);
+    return r;
+}
+
+/* Sends the first message. Return: as send_bytes(). */
+static int send_first(struct ws_client *c)
+{
+    if (ws_list_empty(&c->out.messages)) {
+        int r = send_bytes(c, c->out.bytes, c->out.n);
+        if (!r)
+            c->out.n = 0;
+        return r;
+    }
+    const struct ws_out_message *m =
+        ws_list_entry(c->out.messages.next, struct ws_out_message, node);
+    int r = send_bytes(c, m->bytes, m->n);
+    if (!r) {
+        ws_client_out_pop(c);
+        c->out.turn = c->server->messages.turn;
+    }
+    return r;
+}
+
 /* Sends what there is for the client, which may be dropped on return. Return: false: some
  * is left. */
 static bool flush(struct ws_client *c)
@@ -62,43 +115,25 @@ static bool flush(struct ws_client *c)
     if (c->out.stuck_since_ns == 0 &&
         (notice_due(c) || (c->out.n && c->stats.n_retired != c->out.n_retired_told)))
         append_notice(c);
-    if (!c->out.n || c->dropped)
-        return true;
-    int r = 0;
-    if (!ws_client_ring_send(c, c->out.bytes, c->out.n)) {
-        r = s->transport.send(s->transport.arg, &c->peer, c->out.bytes, c->out.n);
-        if (!r)
-            ws_client_ring_passed_by(c);
-    }
-    if (!r) {
-        unstick(c);
-        c->out.n = 0;
-        /* came up while the peer was stuck: who waits for these asks nothing */
-        if (c->out.n_reached) {
-            append_notice(c);
-            return flush(c);
+    while (ws_client_out_bytes(c) && !c->dropped) {
+        if (c->out.turn == s->messages.turn) { /* the next one goes in the next turn */
+            s->out.more = true;
+            return too_much(c, "asks for more than it can be sent");
         }
-        if (c->out.cap > KEEP_BYTES)
-            ws_client_out_free(c);
-        return true;
-    }
-    if (r != -EAGAIN) {
+        int r = send_first(c);
+        if (r == -EAGAIN)
+            return stuck(c);
         unstick(c);
-        c->out.n = 0; /* nobody reads it */
-        ws_client_leave(c, "peer gone");
-        return true;
+        if (r) {
+            ws_client_out_free(c); /* nobody reads it */
+            ws_client_leave(c, "peer gone");
+        } else if (!ws_client_out_bytes(c) && c->out.n_reached) {
+            append_notice(c); /* came up while it was stuck: who waits for these asks nothing */
+        }
     }
-    uint64_t now = ws_clock_ns();
-    if (!c->out.stuck_since_ns) {
-        c->out.stuck_since_ns = now;
-        s->out.n_congested++;
-    }
-    if (c->out.n > c->limits.max_unread_bytes || now - c->out.stuck_since_ns > STUCK_MAX_NS) {
-        ws_client_drop(c, WS__ERROR__LIMIT_EXCEEDED, "does not read: %zu bytes of replies wait",
-                       c->out.n);
-        return true;
-    }
-    return false;
+    if (c->out.cap > KEEP_BYTES && !c->out.n)
+        ws_client_out_free(c);
+    return true;
 }
 
 bool ws_server_flush_full(struct ws_server *s)
@@ -116,6 +151,7 @@ void ws_server_flush(struct ws_server *s)
 {
     struct ws_list later, *n;
     ws_list_init(&later);
+    s->out.more = false;
     while ((n = ws_list_pop(&s->out.dirty))) {
         struct ws_client *c = ws_list_entry(n, struct ws_client, out.dirty);
         if (!flush(c))

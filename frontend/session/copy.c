@@ -114,12 +114,14 @@ static ws_err copy_inline(struct ws_channel *c, uint64_t stream, const struct ws
     return r;
 }
 
-enum { FRAME_BYTES = 1024 * 1024, FRAMES_AHEAD = 16 };
+enum { FRAME_BYTES = 1024 * 1024, FRAMES_AHEAD = 16, ROOM_BYTES = 4096 }; /* beside the data */
 
 static uint64_t frame_bytes(void)
 {
     uint32_t limit = ws_session_limits()->max_message_bytes;
-    return limit > 2 * FRAME_BYTES ? FRAME_BYTES : WS_MAX(limit / 2, 2048u);
+    return limit > FRAME_BYTES + ROOM_BYTES ? FRAME_BYTES
+           : limit > 2 * ROOM_BYTES         ? limit - ROOM_BYTES
+                                            : WS_MAX(limit / 2, 2048u);
 }
 
 static ws_err frames_write(struct ws_channel *c, uint64_t stream, const struct ws_copy_side *dst,

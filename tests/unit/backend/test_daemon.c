@@ -248,8 +248,8 @@ static void test_end_of_the_side_socket_is_the_end(void **state)
 static void test_tcp_frames(void **state)
 {
     struct fixture *f = *state;
-    enum { BYTES = 1 << 20 };
-    uint8_t *p = malloc(BYTES), *back = malloc(BYTES);
+    enum { BYTES = 250000, TOO_MANY = WS_FAR_MESSAGE_BYTES + 1 };
+    uint8_t *p = malloc(TOO_MANY), *back = malloc(BYTES);
     uint64_t va;
     for (int i = 0; i < BYTES; i++)
         p[i] = (uint8_t)(i * 7 + i / 256);
@@ -273,6 +273,10 @@ static void test_tcp_frames(void **state)
     assert_int_equal(s->clients[0]->bytes_out, BYTES);
     assert_int_equal(s->clients[0]->uid, getuid()); /* the list of allowed keys says so */
     wst_status_free(s);
+    assert_int_equal(f->a.hello->limits->max_message_bytes, WS_FAR_MESSAGE_BYTES);
+    wst_send_raw(&f->a, p, TOO_MANY, false);
+    assert_true(wst_wait_dropped(&f->a, 60000));
+    assert_int_equal(f->a.last_notice.error, WS__ERROR__LIMIT_EXCEEDED);
     wst_close(&f->a, false); /* no goodbye: the connection's end is enough */
     wait_clients(f, 0);
     free(p);

@@ -229,6 +229,35 @@ static void test_who_does_not_read_is_dropped(void **state)
     assert_int_equal(ws_server_n_clients(w->server), 0);
 }
 
+/* What has waited for long leaves in parts, one in a turn: others' answers need not wait for it. */
+static void test_much_leaves_in_parts(void **state)
+{
+    enum { COPIES = 40, BYTES = 50000, AT_A_TIME = 5 };
+    struct wss *w = *state;
+    w->dev[0].inline_completion = true;
+    wss_hello(w, 0, NULL);
+    Ws__Copy m = WS__COPY__INIT;
+    m.stream = WS_STREAM_DEFAULT_0;
+    m.src = wss_alloc(w, 0, 0, BYTES);
+    m.bytes = BYTES;
+    m.bulk = WS__COPY__BULK__REPLY_DST;
+    unsigned first = w->peers[0].n_replies, n_turns = 0;
+    w->peers[0].stuck = true;
+    for (int i = 0; i < COPIES; i++)
+        wss_do(w, 0, WS__COMMAND__C_COPY_SYNC, &m);
+    wss_turn(w);
+    w->peers[0].stuck = false;
+    for (bool more = true; more; n_turns++) {
+        unsigned before = w->peers[0].n_replies;
+        more = !ws_server_turn(w->server);
+        assert_in_range(w->peers[0].n_replies, before + 1, before + AT_A_TIME);
+    }
+    assert_in_range(n_turns, COPIES / AT_A_TIME, COPIES);
+    assert_int_equal(w->peers[0].n_replies, first + COPIES);
+    for (unsigned i = 0; i < COPIES; i++)
+        assert_int_equal(w->peers[0].replies[first + i].seq, first + i + 1);
+}
+
 static void test_foreign_and_wrong_handles(void **state)
 {
     struct wss *w = *state;
@@ -996,6 +1025,7 @@ int main(int argc, char **argv)
         T(test_limits_drop),
         T(test_quota),
         T(test_who_does_not_read_is_dropped),
+        T(test_much_leaves_in_parts),
         T(test_foreign_and_wrong_handles),
         T(test_copy_inline_and_in_the_reply),
         T(test_copies_of_boxes),

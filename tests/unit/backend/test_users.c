@@ -348,24 +348,24 @@ static uint64_t read_back(struct wss *w, unsigned peer, uint64_t va, uint64_t by
 /* Data for a reply waits in the daemon until the copy is done: gigabytes for a few messages. */
 static void test_data_that_waits_is_bounded(void **state)
 {
-    enum { MIB = 1 << 20, ROOM = 64 << 10 }; /* room: for answers */
+    enum { MOST = WS_FAR_MESSAGE_BYTES, ROOM = 64 << 10 }; /* room: for answers */
     struct wss *w = *state;
-    w->config.limits.pool[WS_RESOURCE_QUEUED_BYTES] = 8 * MIB;
+    w->config.limits.pool[WS_RESOURCE_QUEUED_BYTES] = 8 * MOST;
     wss_hello(w, 0, NULL);
-    uint64_t va = wss_alloc(w, 0, 0, MIB);
+    uint64_t va = wss_alloc(w, 0, 0, MOST + 1);
+    assert_int_equal(wss_error(w, 0, read_back(w, 0, va, MOST + 1)), WS__ERROR__INVALID_VALUE);
     for (unsigned i = 0; i < 3; i++)
-        assert_false(wss_replied(w, 0, read_back(w, 0, va, MIB)));
-    assert_in_range(used(w, 0, WS_RESOURCE_QUEUED_BYTES), 3 * MIB, 3 * MIB + ROOM);
-    assert_int_equal(wss_error(w, 0, read_back(w, 0, va, MIB)), WS__ERROR__OUT_OF_MEMORY);
+        assert_false(wss_replied(w, 0, read_back(w, 0, va, MOST)));
+    assert_in_range(used(w, 0, WS_RESOURCE_QUEUED_BYTES), 3 * MOST, 3 * MOST + ROOM);
+    assert_int_equal(wss_error(w, 0, read_back(w, 0, va, MOST)), WS__ERROR__OUT_OF_MEMORY);
     wss_hello(w, 4, NULL); /* others have their share */
-    uint64_t others = wss_alloc(w, 4, 0, MIB);
-    assert_false(wss_replied(w, 4, read_back(w, 4, others, MIB)));
-    fakedev_complete_all(&w->dev[0]);
-    wss_turn(w);
-    fakedev_complete_all(&w->dev[0]);
-    wss_turn(w);
-    fakedev_complete_all(&w->dev[0]);
-    wss_turn(w);
+    uint64_t others = wss_alloc(w, 4, 0, MOST);
+    assert_false(wss_replied(w, 4, read_back(w, 4, others, MOST)));
+    for (unsigned i = 0; i < 3; i++) {
+        fakedev_complete_all(&w->dev[0]);
+        wss_turn(w);
+        wss_turn(w); /* more than goes in one turn */
+    }
     assert_in_range(used(w, 0, WS_RESOURCE_QUEUED_BYTES), 0, ROOM);
 }
 
