@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -296,6 +298,43 @@ static void test_half_written_files(void **state)
     in_folder(x, "[ ! -e new-1 ] && [ -e new-2 ]");
 }
 
+static void put(unsigned k)
+{
+    static const uint8_t object[5000] = {1};
+    uint8_t key[WS_JIT_KEY_BYTES];
+    key_of(k, key);
+    ws_jit_store_put(key, object, sizeof(object));
+}
+
+/* The disk is full, another folder takes the place of ours, ours is no more: nothing is written
+ * elsewhere, nothing half, and what is there is found for as long as it is there. */
+static void test_folder_goes_wrong(void **state)
+{
+    struct kept *x = *state;
+    struct rlimit old, little = {4096, RLIM_INFINITY};
+    assert_int_equal(ws_jit_store_open(x->dir, ROOM), 0);
+    put(1);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0); /* as a disk without room */
+    put(2);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_true(has(1));
+    assert_false(has(2));
+    assert_int_equal(count_files(x), 1);
+    in_folder(x, "mv \"$PWD\" \"$PWD.gone\" && mkdir \"$PWD.other\" && "
+                 "ln -s \"$PWD.other\" \"$PWD\"");
+    put(3);
+    assert_true(has(1));
+    assert_true(has(3));
+    in_folder(x, "[ ! \"$(ls)\" ] && rm -r \"$PWD.gone\" && rm \"$PWD\" && "
+                 "mv \"$PWD.other\" \"$PWD\"");
+    put(4);
+    assert_false(has(1));
+    assert_false(has(4));
+    assert_int_equal(count_files(x), 0);
+}
+
 /* Addresses, of which nothing is read. */
 static struct ws_jit_names names_of(uint32_t n_uops, uint32_t n_segs)
 {
@@ -401,6 +440,7 @@ int main(int argc, char **argv)
         ROW(test_folder_is_ours_alone),
         ROW(test_room_is_bounded),
         ROW(test_half_written_files),
+        ROW(test_folder_goes_wrong),
         ROW(test_damaged_objects_are_not_linked),
         ROW(test_only_what_has_a_name_is_linked),
     };
