@@ -7,7 +7,7 @@ tests_attack_attack_SOURCES = tests/attack/attack.h tests/attack/main.c tests/at
 	tests/attack/pace.h tests/attack/pace.c tests/attack/raw.h tests/attack/raw.c \
 	tests/attack/connect.c tests/attack/message.c tests/attack/code.c tests/attack/share.c \
 	tests/attack/host.c tests/attack/work.c tests/attack/walk.c tests/attack/gpu.c \
-	tests/attack/linger.c tests/attack/slowfile.c tests/attack/keys.c tests/attack/left.h \
+	tests/attack/linger.c tests/attack/many.c tests/attack/slowfile.c tests/attack/keys.c tests/attack/left.h \
 	tests/attack/left.c tests/lib/curve_client.h tests/lib/curve_client.c
 tests_attack_attack_CPPFLAGS = $(AM_CPPFLAGS) $(ZMQ_CFLAGS) $(PROTOBUF_C_CFLAGS) $(LIBMD_CFLAGS) \
 	$(ZSTD_CFLAGS) $(SODIUM_CFLAGS)

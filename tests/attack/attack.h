@@ -55,10 +55,12 @@ struct attack {
 };
 extern const struct attack attacks_connect[], attacks_message[], attacks_code[], attacks_share[],
     attacks_host[], attacks_work[], attacks_walk[], attacks_gpu[], attacks_linger[],
-    attacks_slowfile[], attacks_keys[]; /* each up to a row without a name */
+    attacks_slowfile[], attacks_keys[], attacks_many[]; /* each up to a row without a name */
 
 bool attack_goes_on(const struct target *t);
 void attack_sleep_ms(unsigned ms);
+/* What the users of whom the caller is told are charged with of a resource. */
+uint64_t attack_charged(const struct target *t, const char *resource);
 /* Connects and says hello, as soon as the daemon lets it in. Return: false: the attack is over. */
 bool attack_open(struct raw *r, const struct target *t);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/attack/keys.c - attacks over tcp by somebody who speaks CURVE, mostly with a key that the
  * daemon does not allow: rows 2 and 5. Each connection costs the daemon some arithmetic. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -191,7 +192,108 @@ static const char *endless_key(const struct target *t, unsigned copy)
     return n_let_in ? NULL : "a key that is allowed was refused";
 }
 
+/* ---- a client with a key ---- */
+
+/* Sends what was put, and @frames of data behind it. */
+static int zmq_batch(void *socket, struct raw *r, const void *data, size_t n, unsigned frames)
+{
+    int flags = ZMQ_DONTWAIT,
+        e = zmq_send(socket, r->batch, r->n_batch, flags | (frames ? ZMQ_SNDMORE : 0));
+    r->n_batch = 0;
+    for (unsigned i = 0; e >= 0 && i < frames; i++)
+        e = zmq_send(socket, data, n, flags | (i + 1 < frames ? ZMQ_SNDMORE : 0));
+    return e < 0 ? -1 : 0;
+}
+
+static Ws__ServerMessage *zmq_answer(void *socket)
+{
+    zmq_msg_t m;
+    Ws__ServerMessage *a = NULL;
+    zmq_msg_init(&m);
+    if (zmq_msg_recv(&m, socket, 0) >= 0)
+        a = ws__server_message__unpack(NULL, zmq_msg_size(&m), zmq_msg_data(&m));
+    zmq_msg_close(&m);
+    return a;
+}
+
+static void *zmq_friend(void *context, const struct target *t)
+{
+    Ws__ClientMessage m = WS__CLIENT_MESSAGE__INIT;
+    Ws__Hello h = WS__HELLO__INIT;
+    uint8_t bytes[256];
+    char address[64];
+    int ms = 2000, none = 0;
+    void *s = zmq_socket(context, ZMQ_DEALER);
+    snprintf(address, sizeof(address), "tcp://127.0.0.1:%u", t->port);
+    zmq_setsockopt(s, ZMQ_CURVE_SERVERKEY, t->public_key, 41);
+    zmq_setsockopt(s, ZMQ_CURVE_PUBLICKEY, t->friend_public, 41);
+    zmq_setsockopt(s, ZMQ_CURVE_SECRETKEY, t->friend_secret, 41);
+    zmq_setsockopt(s, ZMQ_RCVTIMEO, &ms, sizeof(ms));
+    zmq_setsockopt(s, ZMQ_LINGER, &none, sizeof(none));
+    h.version = WS_PROTOCOL_VERSION;
+    h.exe = h.comm = (char *)"friend";
+    m.hello = &h;
+    zmq_connect(s, address);
+    zmq_send(s, bytes, ws__client_message__pack(&m, bytes), 0);
+    Ws__ServerMessage *a = zmq_answer(s);
+    bool in = a && a->hello && !a->hello->error;
+    if (a)
+        ws__server_message__free_unpacked(a, NULL);
+    if (in)
+        return s;
+    zmq_close(s);
+    return NULL;
+}
+
+/* Copies from frames of 60 KiB and to replies of 0.25 or 4 MB, which nobody reads. */
+static const char *far_copies(const struct target *t, unsigned copy)
+{
+    enum { FRAMES = 64, BYTES = 60 << 10, LARGE = 4000000, FAR_FRAMES = 4, FAR = 250000 };
+    static uint8_t data[BYTES];
+    void *context = zmq_ctx_new();
+    unsigned n_in = 0, frames = copy % 2 ? FRAMES : FAR_FRAMES;
+    while (attack_goes_on(t)) {
+        Ws__MemAlloc alloc = WS__MEM_ALLOC__INIT;
+        Ws__Copy c = WS__COPY__INIT;
+        struct raw r = {.fd = -1, .side = -1, .next_seq = 1};
+        void *s = zmq_friend(context, t);
+        if (!s)
+            continue;
+        n_in++;
+        alloc.bytes = 64 << 20;
+        raw_put(&r, WS__COMMAND__C_MEM_ALLOC, &alloc);
+        (void)zmq_batch(s, &r, NULL, 0, 0);
+        Ws__ServerMessage *a = zmq_answer(s);
+        uint64_t at = a && a->n_replies ? a->replies[0]->value : 0;
+        if (a)
+            ws__server_message__free_unpacked(a, NULL);
+        c.stream = WS_STREAM_DEFAULT_0;
+        for (unsigned k = 0, e = 0; !e && k < 50 && attack_goes_on(t); k++) {
+            for (unsigned i = 0; i < frames; i++) {
+                c.dst = at + (uint64_t)i * BYTES;
+                c.src = 0;
+                c.bytes = BYTES;
+                c.bulk = WS__COPY__BULK__FRAME_SRC;
+                c.frame = i + 1;
+                raw_put(&r, WS__COMMAND__C_COPY, &c);
+            }
+            c.src = at;
+            c.dst = 0;
+            c.bytes = copy % 2 ? LARGE : FAR;
+            c.bulk = WS__COPY__BULK__REPLY_DST;
+            for (unsigned i = 0; i < 100; i++)
+                raw_put(&r, WS__COMMAND__C_COPY_SYNC, &c);
+            e = zmq_batch(s, &r, data, BYTES, frames) != 0;
+        }
+        zmq_close(s);
+        free(r.batch);
+    }
+    return n_in ? NULL : "a client with a key was refused";
+}
+
 const struct attack attacks_keys[] = {
+    {"5", "far-copies", "a client over tcp that copies and reads nothing", far_copies, .copies = 2,
+     .ms = 3000, .tcp = true},
     {"2", "wrong-keys", "proves over tcp that it has a key that is not allowed", wrong_keys,
      .copies = 2, .tcp = true},
     {"2", "half-keys", "introductions over tcp that stop at each byte", half_keys, .copies = 2,

@@ -61,14 +61,15 @@ static bool nothing_now(const struct daemon *d, int fd, unsigned n_descriptors, 
            say(text, size, "the daemon has %u descriptors, and had %u at first", n, n_descriptors);
 }
 
-bool left_nothing_inside(const struct daemon *d, unsigned n_descriptors, char *text, size_t size)
+bool left_nothing_inside(const struct daemon *d, unsigned n_descriptors, unsigned ms, char *text,
+                         size_t size)
 {
     bool none = false;
     int fd = raw_dial(d->target.sock);
     if (fd < 0 || raw_greet(fd, "", 0))
         say(text, size, "the daemon takes no connection when all have gone");
     else
-        for (unsigned ms = 0; !none && ms < WAIT_MS; ms += STEP_MS) {
+        for (unsigned waited = 0; !none && waited < ms; waited += STEP_MS) {
             none = nothing_now(d, fd, n_descriptors, text, size);
             if (!none)
                 attack_sleep_ms(STEP_MS);

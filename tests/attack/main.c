@@ -44,6 +44,7 @@ enum {
     NEW_MS = 5000,    /* a new program's start, three calls and end, during it */
     NEW_CALLS = 3,
     END_MS = 3000,
+    LEFT_MS = 5000,   /* until the daemon has forgotten all who have gone */
     STOP_SECONDS = 5, /* the daemons' drain_timeout_s, and as long again */
     MOST_PROGRAMS = 16,
     WORKER_FDS = 4 /* connections to a worker that are opened when they are wanted */
@@ -51,7 +52,7 @@ enum {
 
 static const struct attack *const families[] = {
     attacks_connect, attacks_message, attacks_code,   attacks_share,    attacks_host, attacks_work,
-    attacks_walk,    attacks_gpu,     attacks_linger, attacks_slowfile, attacks_keys};
+    attacks_walk,    attacks_gpu,     attacks_linger, attacks_slowfile, attacks_keys, attacks_many};
 static const char *place;
 static bool quick; /* -q */
 static bool slow;  /* sanitizers */
@@ -207,7 +208,7 @@ static void begin(struct attackers *x, const struct attack *a, struct target *t)
 static void judge_left(struct judgement *j, const struct daemon *d, unsigned n_descriptors)
 {
     char text[160] = "";
-    if (!left_nothing_inside(d, n_descriptors, text, sizeof(text)))
+    if (!left_nothing_inside(d, n_descriptors, patience(LEFT_MS), text, sizeof(text)))
         fell(j, "%s", text);
 }
 

@@ -236,8 +236,7 @@ static const char *printed_by_many(const struct target *t, unsigned copy)
     return print(t, 60, 0, 1);
 }
 
-/* What the attackers' user is charged with of a resource. */
-static uint64_t charged(const struct target *t, const char *resource)
+uint64_t attack_charged(const struct target *t, const char *resource)
 {
     int fd = raw_dial(t->sock);
     uint64_t n = 0;
@@ -281,7 +280,7 @@ static const char *printed_taken(const struct target *t, unsigned copy)
             (void)!raw_call(&r, WS__COMMAND__C_OUTPUT, &little, &left);
             attack_sleep_ms(1);
         }
-        if (attack_goes_on(t) && charged(t, "host_bytes") < left)
+        if (attack_goes_on(t) && attack_charged(t, "host_bytes") < left)
             won = "more text is held than its user is charged with";
         while (left && attack_goes_on(t) && !raw_call(&r, WS__COMMAND__C_OUTPUT, &all, &left))
             ;

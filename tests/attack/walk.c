@@ -433,6 +433,31 @@ static const char *moves(const struct target *t, unsigned copy)
     return NULL;
 }
 
+/* Lets each GPU use what the other has, and takes that back, very often: the daemon looks at all
+ * that the client has each time. */
+static const char *peers(const struct target *t, unsigned copy)
+{
+    enum { ALLOCATIONS = 100000, CHANGES = 50 };
+    Ws__PeerAccess m = WS__PEER_ACCESS__INIT;
+    struct raw r;
+    (void)copy;
+    int e = attack_open(&r, t) ? fill_tables(&r, t, ALLOCATIONS, 0) : -1;
+    while (!e && attack_goes_on(t)) {
+        uint64_t seq = 0;
+        for (unsigned k = 0; k < CHANGES; k++) {
+            m.on = k % 4 < 2;
+            m.device = k % 2;
+            m.peer = !m.device;
+            seq = raw_put(&r, WS__COMMAND__C_PEER_ACCESS, &m);
+        }
+        e = raw_send(&r);
+        while (!e && attack_goes_on(t) && raw_wait(&r, seq, NULL) < 0)
+            ;
+    }
+    complain("peers", e);
+    return NULL;
+}
+
 enum { KERNELS = 4000 };
 
 /* A kernel of @source for each of very many streams, of a client that ends soon. */
@@ -507,6 +532,8 @@ const struct attack attacks_walk[] = {
     {"7", "moves", "2,000 launches that wait and name 512 addresses each, two GPUs", moves,
      .ms = 5000, .max_mib = 1024, .max_call_ms = 2000,
      .conf = "gpus = {\"rtx3070\", \"rtx3070\"}\npolicy = \"fifo\"\nmax_kernel_ms = 200\n"},
+    {"7", "peers", "changes the access of peers to 100,000 allocations", peers, .ms = 4000,
+     .max_mib = 1024, .conf = "gpus = {\"rtx3070\", \"rtx3070\"}\n"},
     {"7", "cancels", "4,000 kernels of a client that ends", cancels, .ms = 5000, .max_mib = 1024,
      .max_call_ms = 8000, .conf = "clock = \"scaled\"\n"},
     {"7", "urges", "4,000 endless kernels of a client that others wait for", urges, .ms = 5000,
