@@ -46,7 +46,7 @@ struct ws_jit_code {
     llvm_context cx; /* this and the next two: between the two steps of compiling */
     llvm_module module;
     struct ws_jit_names names;
-    bool has_narrow;            /* its code has the narrow version */
+    bool has_narrow, has_lone;  /* its code has these versions */
     struct ws_jit_pages *pages; /* of its code */
     struct ws_arena arena;
     char name[64]; /* of the kernel, as far as there is room */

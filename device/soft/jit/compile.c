@@ -113,6 +113,7 @@ static int emit_versions(struct ws_jit_code *j, const struct ws_jit_plan *p)
     const char *isa = j->of->isa->name;
     struct ws_jit_emit e = {.isa = j->of->isa,
                             .has_narrow = j->has_narrow,
+                            .has_lone = j->has_lone,
                             .has_fma = strcmp(isa, "sse2") != 0,
                             .has_mask_registers = strcmp(isa, "avx512") == 0};
     j->cx = e.cx = L.ContextCreate();
@@ -134,14 +135,15 @@ static int emit_versions(struct ws_jit_code *j, const struct ws_jit_plan *p)
     return r;
 }
 
-/* Only kernels whose lanes part have a narrow version, and long ones do without. */
+/* Only kernels whose lanes part have versions for few of them, and long ones do without. */
 static int emit(struct ws_jit_code *j, struct ws_jit_plan *p)
 {
-    j->has_narrow = ws_jit_may_part(p);
+    j->has_narrow = j->has_lone = ws_jit_may_part(p);
     int r = emit_versions(j, p);
-    if (r == 1 && j->has_narrow) {
+    while (r == 1 && j->has_narrow) {
         end_llvm(j);
-        j->has_narrow = false;
+        j->has_narrow = j->has_lone;
+        j->has_lone = false;
         r = emit_versions(j, p);
     }
     if (r == 1) {

@@ -277,9 +277,47 @@ static llvm_value are_of(struct ws_jit_emit *e, llvm_value lanes, llvm_value gro
                        "");
 }
 
+/* ---- the lone version ---- */
+static void begin_lane(struct ws_jit_emit *e)
+{
+    llvm_value lane = ws_jit_lowest_of(e, ws_jit_get(e, e->i32, e->active));
+    ws_jit_put(e, L.BuildZExt(e->b, lane, e->i64, ""), e->lane);
+}
+
+/* Rows @live come from the register file. */
+static void fetch(struct ws_jit_emit *e, const uint64_t *live)
+{
+    for (uint32_t r = 0; r < e->p->n_rows; r++)
+        if (ws_jit_has(live, r) && !e->p->rows[r].fill)
+            ws_jit_fetch(e, r);
+}
+
+/* Takes the active lane to the segment. */
+static void enter_lone(struct ws_jit_emit *e, uint32_t s)
+{
+    begin_lane(e);
+    fetch(e, e->p->live[s]);
+    L.BuildBr(e->b, go(e, WS_JIT_LONE, &e->p->img->segs[s]));
+}
+
+/* Goes to the segment if that is one lane alone, and on here if not. */
+static void go_if_lone(struct ws_jit_emit *e, llvm_value lanes, uint32_t s)
+{
+    llvm_block one = ws_jit_block(e), more = ws_jit_block(e);
+    llvm_value rest = L.BuildSub(e->b, lanes, ws_jit_int(e, e->i32, 1), "");
+    rest = L.BuildAnd(e->b, lanes, rest, "");
+    L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_EQ, rest, ws_jit_int(e, e->i32, 0), ""), one, more);
+    ws_jit_begin(e, one);
+    ws_jit_put(e, lanes, e->active);
+    L.BuildBr(e->b, way_to(e, e->lone, s, WS_JIT_LONE, enter_lone));
+    ws_jit_begin(e, more);
+}
+
 /* What is live is in the register file, and lanes have parted: these go to a segment. */
 static void go_parted(struct ws_jit_emit *e, llvm_value lanes, const struct ws_seg *seg)
 {
+    if (e->has_lone)
+        go_if_lone(e, lanes, (uint32_t)(seg - e->p->img->segs));
     if (e->v != WS_JIT_NARROW && e->has_narrow) {
         llvm_block few = ws_jit_block(e), many = ws_jit_block(e);
         L.BuildCondBr(e->b, are_of(e, lanes, ws_jit_group_of(e, lanes)), few, many);
@@ -309,6 +347,19 @@ static void widen(struct ws_jit_emit *e, llvm_value lanes, uint32_t s, llvm_bloc
     ws_jit_begin(e, part);
     L.BuildBr(e->b, go(e, WS_JIT_MASKED, &e->p->img->segs[s]));
     e->v = WS_JIT_NARROW;
+}
+
+/* The lone lane has met others. */
+static void join(struct ws_jit_emit *e, llvm_value lanes, uint32_t s)
+{
+    llvm_block parted = ws_jit_block(e);
+    give_back(e, e->p->live[s], e->p->dirty[s]);
+    e->v = WS_JIT_MASKED;
+    ws_jit_set_active(e, lanes);
+    go_whole_or(e, lanes, s, parted);
+    ws_jit_begin(e, parted);
+    go_parted(e, lanes, &e->p->img->segs[s]);
+    e->v = WS_JIT_LONE;
 }
 
 /* The other lanes of the warp may stand where the segment begins: if they do, and are one split,
@@ -343,6 +394,10 @@ static void meet(struct ws_jit_emit *e, uint32_t s, llvm_block in, llvm_block ou
     ws_jit_put(e, no_limit, e->limit);
     ws_jit_set_field(e, no_limit, CTX(limit));
     ws_jit_store(e, ws_jit_int(e, e->i32, 0), ws_jit_plus(e, w, WARP(n_splits)), 4);
+    if (e->v == WS_JIT_LONE) {
+        join(e, lanes, s);
+        return;
+    }
     if (e->v == WS_JIT_NARROW) {
         widen(e, lanes, s, in);
         return;
@@ -373,7 +428,8 @@ static void emit_bra(struct ws_jit_emit *e)
         return;
     }
     llvm_value t = ws_jit_mask(e), none = ws_jit_int(e, e->i32, 0);
-    if (e->v == WS_JIT_WHOLE && ws_jit_uniform(ws_jit_row_at(e, ws_jit_row_of(e->p, u->guard)))) {
+    if (e->v == WS_JIT_LONE ||
+        (e->v == WS_JIT_WHOLE && ws_jit_uniform(ws_jit_row_at(e, ws_jit_row_of(e->p, u->guard))))) {
         L.BuildCondBr(e->b, L.BuildICmp(e->b, LLVM_NE, t, none, ""), go(e, e->v, u->to),
                       go(e, e->v, u->fall));
         return;
@@ -558,7 +614,8 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     for (int k = 0; k < _WS_WORK_N; k++)
         once[TALLY_OF(n_warp_insns) + k] = seg->cls[k];
     once[TALLY_OF(n_machine_insns)] = seg->cls[WS_SEG_MACHINE];
-    int64_t *by = e->v == WS_JIT_WHOLE ? once : each;
+    bool known = e->v == WS_JIT_WHOLE || e->v == WS_JIT_LONE;
+    int64_t *by = known ? once : each;
     for (int k = 0; k < _WS_UNIT_N; k++)
         by[TALLY_OF(n_unit_ops) + k] = seg->unit[k] * lanes;
     by[TALLY_OF(n_thread_insns)] = seg->n_insns * lanes;
@@ -566,7 +623,7 @@ static void emit_go(struct ws_jit_emit *e, uint32_t s)
     llvm_value sum =
         L.BuildAdd(e->b, ws_jit_get(e, t, e->tally), ws_jit_constants(e, e->i32, once, TALLY), "");
     llvm_value now; /* lives as long as what is made of it */
-    if (e->v != WS_JIT_WHOLE) {
+    if (!known) {
         llvm_value count = L.GetNamedFunction(e->mod, "llvm.ctpop.i32");
         llvm_type ft = L.FunctionType(e->i32, &e->i32, 1, 0);
         now = ws_jit_active(e);
@@ -735,9 +792,11 @@ static void emit_entry(struct ws_jit_emit *e, llvm_value choose, uint32_t k, enu
         ws_jit_put(e, ws_jit_field(e, e->i32, CTX(active)), e->active);
         begin_group(e);
     }
-    for (uint32_t r = 0; r < p->n_rows; r++)
-        if (ws_jit_has(e->set, r) && !p->rows[r].fill)
-            ws_jit_fetch(e, r);
+    if (v == WS_JIT_LONE) {
+        ws_jit_set_active(e, ws_jit_field(e, e->i32, CTX(active)));
+        begin_lane(e);
+    }
+    fetch(e, e->set);
     emit_way_in(e, k);
 }
 
@@ -752,7 +811,8 @@ static void emit_entries(struct ws_jit_emit *e)
         L.BuildSwitch(e->b, ws_jit_get(e, e->i32, e->entry), none, p->img->n_segs * 3);
     for (uint32_t k = 0; k < p->img->n_uops; k++)
         for (int v = 0; v < _WS_JIT_VERSIONS; v++)
-            if (ws_jit_enters(p, k, v) && (v != WS_JIT_NARROW || e->has_narrow))
+            if (ws_jit_enters(p, k, v) && (v != WS_JIT_NARROW || e->has_narrow) &&
+                (v != WS_JIT_LONE || e->has_lone))
                 emit_entry(e, choose, k, v);
 }
 
@@ -841,6 +901,7 @@ static void emit_variables(struct ws_jit_emit *e)
     e->lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, LANES), "");
     e->few_lanes = L.BuildAlloca(e->b, L.VectorType(e->i32, WS_JIT_GROUP), "");
     e->group = L.BuildAlloca(e->b, e->i32, "");
+    e->lane = L.BuildAlloca(e->b, e->i64, "");
     e->budget = L.BuildAlloca(e->b, e->i64, "");
     e->limit = L.BuildAlloca(e->b, e->i64, "");
     e->places = L.BuildAlloca(e->b, L.VectorType(e->i64, LANES), "");
@@ -884,10 +945,11 @@ static int make_tables(struct ws_jit_emit *e)
     e->go = calloc(p->img->n_segs + (size_t)1, sizeof(*e->go));
     e->whole = calloc(p->img->n_segs + (size_t)1, sizeof(*e->whole));
     e->narrow = calloc(p->img->n_segs + (size_t)1, sizeof(*e->narrow));
+    e->lone = calloc(p->img->n_segs + (size_t)1, sizeof(*e->lone));
     e->dirty = calloc(p->n_words + (size_t)1, sizeof(*e->dirty));
     e->set = calloc(p->n_words + (size_t)1, sizeof(*e->set));
     return e->scalars && e->vectors && e->held && e->kept && e->at && e->go && e->whole &&
-                   e->narrow && e->dirty && e->set
+                   e->narrow && e->lone && e->dirty && e->set
                ? 0
                : ws_raise(-ENOMEM);
 }
@@ -920,6 +982,7 @@ int ws_jit_emit(struct ws_jit_emit *e, const struct ws_jit_plan *p)
     free(e->go);
     free(e->whole);
     free(e->narrow);
+    free(e->lone);
     free(e->dirty);
     free(e->set);
     return r;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device/soft/jit/emit.h - what the files that emit code share. Private to the compiler.
  *
- * An image becomes one function, in which its segments stand three times. In the whole version all
+ * An image becomes one function, in which its segments stand four times. In the whole version all
  * lanes of the warp run together and rows of known shape are scalars; in the masked version some
  * lanes run, and each row is a vector. In the narrow version the lanes that run are of one group of
- * eight, and of each row there is only this group's part. Code goes from the whole version to the
- * others where lanes diverge, and back where all are together again and the rows have their shapes.
+ * eight, and of each row there is only this group's part. In the lone version one lane runs, and
+ * each row is a scalar. Code goes from the whole version to the others where lanes diverge, and
+ * back where all are together again and the rows have their shapes.
  */
 #ifndef WS_DEVICE_SOFT_JIT_EMIT_H
 #define WS_DEVICE_SOFT_JIT_EMIT_H
@@ -13,7 +14,7 @@
 #include "device/soft/jit/llvm.h"
 #include "device/soft/jit/plan.h"
 
-enum ws_jit_version { WS_JIT_WHOLE, WS_JIT_MASKED, WS_JIT_NARROW, _WS_JIT_VERSIONS };
+enum ws_jit_version { WS_JIT_WHOLE, WS_JIT_MASKED, WS_JIT_NARROW, WS_JIT_LONE, _WS_JIT_VERSIONS };
 enum { WS_JIT_GROUP = 8 /* lanes of the narrow version */ };
 /* Counts that are kept in registers until the function is left: those of struct ws_exec_work. */
 enum ws_jit_count {
@@ -39,7 +40,8 @@ struct ws_jit_emit {
     llvm_value c;    /* the context's address, as i64 */
     llvm_value regs; /* where that of the warp's register file is kept (alloca) */
     /* By row: where its value is kept (alloca); words: scalars. In the masked version only rows
-     * that nothing writes are kept so; the others stay in the register file. */
+     * that nothing writes are kept so; the others stay in the register file. In the lone version
+     * all are scalars, and a word is all ones or zero. */
     llvm_value *scalars, *vectors;
     /* By row, in the masked version: its value, if it is known in this block; the store of that
      * value, if nothing in this block needs it so far. */
@@ -49,13 +51,14 @@ struct ws_jit_emit {
      * narrow version. */
     llvm_value lanes, few_lanes;
     llvm_value group; /* number of the first lane of the narrow version's group */
+    llvm_value lane;  /* number of the lone version's lane (i64) */
     llvm_value entry, active, budget, limit, tally, patterns, count[_WS_JIT_COUNTS];
     bool counted[_WS_JIT_COUNTS];       /* something adds to it */
     llvm_block (*at)[_WS_JIT_VERSIONS]; /* by micro-op: the block that begins there, or NULL */
     llvm_block (*go)[_WS_JIT_VERSIONS]; /* by segment: the block that enters it */
     llvm_block *whole;                  /* by segment: goes to its whole version, if it may */
-    llvm_block *narrow;                 /* by segment: goes to its narrow version */
-    bool has_narrow;                    /* it stands three times, not twice */
+    llvm_block *narrow, *lone;          /* by segment: goes to its narrow, its lone version */
+    bool has_narrow, has_lone;          /* they stand there, too */
     llvm_block next[_WS_JIT_VERSIONS];  /* where all that leaves the core goes */
     llvm_block dispatch, leave;         /* to the place that `entry` says, or out of the function */
     enum ws_jit_version v;              /* that is being emitted */
@@ -98,7 +101,8 @@ llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row); /* of one lane *
 /* Lanes of a vector in the version that is being emitted; a bit of a word for each of them. */
 unsigned ws_jit_n_lanes(const struct ws_jit_emit *e);
 llvm_value ws_jit_bits(struct ws_jit_emit *e, llvm_value word);
-/* The first lane of the group that the lowest lane of a word is in. */
+/* The lowest lane of a word; the first one of the group that it is in. */
+llvm_value ws_jit_lowest_of(struct ws_jit_emit *e, llvm_value word);
 llvm_value ws_jit_group_of(struct ws_jit_emit *e, llvm_value word);
 /* The row's value, in all lanes; lane 0 of a row of known shape; a predicate word (i32). */
 llvm_value ws_jit_vector(struct ws_jit_emit *e, uint32_t row);

@@ -167,6 +167,8 @@ static uint32_t find_entry(const struct ws_jit_code *j, struct ws_core_ctx *c)
                  (trusted || all_hold(c, claims, j->full));
     if (whole)
         return ws_jit_entry(k, WS_JIT_WHOLE);
+    if (j->has_lone && !(c->active & (c->active - 1)))
+        return ws_jit_entry(k, WS_JIT_LONE);
     bool few = j->has_narrow && c->active >> first_of_group(c->active) < 1u << WS_JIT_GROUP;
     return ws_jit_entry(k, few ? WS_JIT_NARROW : WS_JIT_MASKED);
 }

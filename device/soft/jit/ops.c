@@ -640,8 +640,9 @@ bool ws_jit_emit_op(struct ws_jit_emit *e)
     if (op->n_touches < 2 || !op->touch[op->n_touches - 1].write)
         return false;
     uint32_t d = op->touch[op->n_touches - 1].row;
-    bool scalar = e->p->rows[d].width ? ws_jit_is_scalar(e, d)
-                                      : e->v == WS_JIT_WHOLE && ws_jit_uniform(&e->p->rows[d]);
+    bool scalar = e->p->rows[d].width    ? ws_jit_is_scalar(e, d)
+                  : e->v == WS_JIT_WHOLE ? ws_jit_uniform(&e->p->rows[d])
+                                         : e->v == WS_JIT_LONE;
     struct op o = {.e = e, .b = e->b, .h = op->h, .n = scalar ? 1 : ws_jit_n_lanes(e)};
     if (scalar)
         check_wrap(e);

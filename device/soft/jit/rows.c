@@ -147,7 +147,7 @@ llvm_value ws_jit_call(struct ws_jit_emit *e, void (*f)(void), llvm_value *args,
 
 unsigned ws_jit_n_lanes(const struct ws_jit_emit *e)
 {
-    return e->v == WS_JIT_NARROW ? WS_JIT_GROUP : LANES;
+    return e->v == WS_JIT_NARROW ? WS_JIT_GROUP : e->v == WS_JIT_LONE ? 1 : LANES;
 }
 
 llvm_value ws_jit_bits(struct ws_jit_emit *e, llvm_value word)
@@ -158,15 +158,20 @@ llvm_value ws_jit_bits(struct ws_jit_emit *e, llvm_value word)
     return L.BuildBitCast(e->b, word, L.VectorType(e->i1, ws_jit_n_lanes(e)), "");
 }
 
-llvm_value ws_jit_group_of(struct ws_jit_emit *e, llvm_value word)
+llvm_value ws_jit_lowest_of(struct ws_jit_emit *e, llvm_value word)
 {
     llvm_type types[] = {e->i32, e->i1}, t = L.FunctionType(e->i32, types, 2, 0);
     llvm_value f = L.GetNamedFunction(e->mod, "llvm.cttz.i32");
     llvm_value args[] = {word, ws_jit_int(e, e->i1, 0)};
     if (!f)
         f = L.AddFunction(e->mod, "llvm.cttz.i32", t);
-    return L.BuildAnd(e->b, L.BuildCall2(e->b, t, f, args, 2, ""),
-                      ws_jit_int(e, e->i32, LANES - WS_JIT_GROUP), "");
+    return L.BuildCall2(e->b, t, f, args, 2, "");
+}
+
+llvm_value ws_jit_group_of(struct ws_jit_emit *e, llvm_value word)
+{
+    return L.BuildAnd(e->b, ws_jit_lowest_of(e, word), ws_jit_int(e, e->i32, LANES - WS_JIT_GROUP),
+                      "");
 }
 
 /* ---- rows ---- */
@@ -178,6 +183,8 @@ const struct ws_jit_row *ws_jit_row_at(const struct ws_jit_emit *e, uint32_t row
 bool ws_jit_is_scalar(const struct ws_jit_emit *e, uint32_t row)
 {
     const struct ws_jit_row *r = ws_jit_row_at(e, row);
+    if (e->v == WS_JIT_LONE)
+        return r->width != 0;
     return r->width && r->shape == WS_SHAPE_KNOWN && (e->v == WS_JIT_WHOLE || r->fill);
 }
 
@@ -186,22 +193,45 @@ llvm_type ws_jit_row_type(struct ws_jit_emit *e, uint32_t row)
     return ws_jit_int_type(e, ws_jit_row_at(e, row)->width);
 }
 
+static llvm_value row_address(struct ws_jit_emit *e, uint32_t row)
+{
+    const struct ws_jit_row *r = ws_jit_row_at(e, row);
+    llvm_value at = ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), r->off), lane;
+    if ((e->v != WS_JIT_NARROW && e->v != WS_JIT_LONE) || r->width == 0)
+        return at;
+    lane = e->v == WS_JIT_LONE ? ws_jit_get(e, e->i64, e->lane)
+                               : L.BuildZExt(e->b, ws_jit_get(e, e->i32, e->group), e->i64, "");
+    return L.BuildAdd(e->b, at, L.BuildMul(e->b, lane, ws_jit_int(e, e->i64, r->width), ""), "");
+}
+
+/* Whether the lone version reads it in the register file: the others have it of lane 0, or of all
+ * lanes. */
+static bool is_lanes_own(const struct ws_jit_row *r)
+{
+    return r->fill && !ws_jit_uniform(r);
+}
+
+static llvm_value load_lane(struct ws_jit_emit *e, uint32_t row)
+{
+    return ws_jit_load(e, ws_jit_row_type(e, row), row_address(e, row),
+                       ws_jit_row_at(e, row)->width);
+}
+
 llvm_value ws_jit_scalar(struct ws_jit_emit *e, uint32_t row)
 {
     uint64_t k;
     if (ws_jit_const(e->p, row, &k))
         return ws_jit_int(e, ws_jit_row_type(e, row), k);
+    if (e->v == WS_JIT_LONE && is_lanes_own(ws_jit_row_at(e, row)))
+        return load_lane(e, row);
     return ws_jit_get(e, ws_jit_row_type(e, row), e->scalars[row]);
 }
 
-static llvm_value row_address(struct ws_jit_emit *e, uint32_t row)
+/* In the lone version: a word in which all lanes have the bit that its lane has. */
+static llvm_value lane_word(struct ws_jit_emit *e, llvm_value w)
 {
-    const struct ws_jit_row *r = ws_jit_row_at(e, row);
-    llvm_value at = ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), r->off);
-    if (e->v != WS_JIT_NARROW || r->width == 0)
-        return at;
-    llvm_value group = L.BuildZExt(e->b, ws_jit_get(e, e->i32, e->group), e->i64, "");
-    return L.BuildAdd(e->b, at, L.BuildMul(e->b, group, ws_jit_int(e, e->i64, r->width), ""), "");
+    llvm_value lane = L.BuildTrunc(e->b, ws_jit_get(e, e->i64, e->lane), e->i32, "");
+    return ws_jit_spread_word(e, L.BuildLShr(e->b, w, lane, ""));
 }
 
 /* The row's type in the register file: of a word, or of the lanes of this version. */
@@ -270,8 +300,13 @@ static void write_row(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 llvm_value ws_jit_word(struct ws_jit_emit *e, uint32_t row)
 {
     uint64_t k;
-    if (ws_jit_const(e->p, row, &k))
+    if (ws_jit_const(e->p, row, &k) && e->v != WS_JIT_LONE)
         return ws_jit_int(e, e->i32, k);
+    if (ws_jit_const(e->p, row, &k))
+        return k == 0 || (uint32_t)k == ~0u ? ws_jit_int(e, e->i32, k)
+                                            : lane_word(e, ws_jit_int(e, e->i32, k));
+    if (e->v == WS_JIT_LONE && ws_jit_row_at(e, row)->fill)
+        return lane_word(e, ws_jit_get(e, e->i32, e->scalars[row]));
     return stays(e, row) ? ws_jit_read_row(e, row) : ws_jit_get(e, e->i32, e->scalars[row]);
 }
 
@@ -300,6 +335,8 @@ llvm_value ws_jit_spread_word(struct ws_jit_emit *e, llvm_value w)
 static llvm_value load_word(struct ws_jit_emit *e, uint32_t row)
 {
     llvm_value w = ws_jit_load(e, e->i32, row_address(e, row), 64);
+    if (e->v == WS_JIT_LONE)
+        return lane_word(e, w);
     bool spread =
         e->v == WS_JIT_WHOLE && e->p->full != ~0u && ws_jit_uniform(ws_jit_row_at(e, row));
     return spread ? ws_jit_spread_word(e, w) : w;
@@ -312,6 +349,8 @@ void ws_jit_fetch(struct ws_jit_emit *e, uint32_t row)
         return;
     if (ws_jit_row_at(e, row)->width == 0)
         ws_jit_put(e, load_word(e, row), e->scalars[row]);
+    else if (e->v == WS_JIT_LONE)
+        ws_jit_put(e, load_lane(e, row), e->scalars[row]);
     else if (ws_jit_is_scalar(e, row))
         ws_jit_put(e, ws_jit_load(e, ws_jit_row_type(e, row), row_address(e, row), 64),
                    e->scalars[row]);
@@ -333,6 +372,23 @@ static llvm_value those_that_exist(struct ws_jit_emit *e, llvm_value v)
     return L.BuildShuffleVector(e->b, v, v, ws_jit_constants(e, e->i32, lanes, e->p->lanes), "");
 }
 
+/* What the lone lane has, to the register file. */
+static void give_lane(struct ws_jit_emit *e, uint32_t row)
+{
+    llvm_value at = row_address(e, row), lane;
+    unsigned width = ws_jit_row_at(e, row)->width;
+    if (width) {
+        ws_jit_store(e, ws_jit_scalar(e, row), at, width);
+        return;
+    }
+    lane = L.BuildTrunc(e->b, ws_jit_get(e, e->i64, e->lane), e->i32, "");
+    lane = L.BuildShl(e->b, ws_jit_int(e, e->i32, 1), lane, "");
+    llvm_value old =
+        L.BuildAnd(e->b, ws_jit_load(e, e->i32, at, 64), L.BuildNot(e->b, lane, ""), "");
+    llvm_value own = L.BuildAnd(e->b, ws_jit_word(e, row), lane, "");
+    ws_jit_store(e, L.BuildOr(e->b, old, own, ""), at, 64);
+}
+
 void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
 {
     const struct ws_fill *f = ws_jit_row_at(e, row)->fill;
@@ -341,7 +397,9 @@ void ws_jit_give(struct ws_jit_emit *e, uint32_t row)
                      ws_jit_plus(e, ws_jit_get(e, e->i64, e->regs), f->off), 32);
     if (f || stays(e, row))
         return;
-    if (ws_jit_row_at(e, row)->width == 0)
+    if (e->v == WS_JIT_LONE)
+        give_lane(e, row);
+    else if (ws_jit_row_at(e, row)->width == 0)
         ws_jit_store(e, ws_jit_word(e, row), row_address(e, row), 64);
     else
         ws_jit_store(e, those_that_exist(e, ws_jit_vector(e, row)), row_address(e, row), 32);
@@ -420,7 +478,7 @@ llvm_value ws_jit_mask(struct ws_jit_emit *e)
 void ws_jit_set_active(struct ws_jit_emit *e, llvm_value word)
 {
     ws_jit_put(e, word, e->active);
-    if (e->has_mask_registers)
+    if (e->has_mask_registers || e->v == WS_JIT_LONE)
         return;
     llvm_type t = L.VectorType(e->i32, ws_jit_n_lanes(e));
     ws_jit_put(e, L.BuildSExt(e->b, ws_jit_bits(e, word), t, ""),
@@ -458,9 +516,10 @@ void ws_jit_set(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 
 void ws_jit_set_word(struct ws_jit_emit *e, uint32_t row, llvm_value v)
 {
-    if (!(ws_jit_unguarded(e->p, ws_jit_uop(e)) && e->v == WS_JIT_WHOLE)) {
-        /* With all lanes, bits of lanes that do not exist are set as the others are. */
-        llvm_value m = e->v == WS_JIT_WHOLE ? guard(e) : ws_jit_mask(e), old = ws_jit_word(e, row);
+    /* With all lanes, bits of lanes that do not exist are set as the others are. */
+    bool all = e->v == WS_JIT_WHOLE || e->v == WS_JIT_LONE;
+    if (!(ws_jit_unguarded(e->p, ws_jit_uop(e)) && all)) {
+        llvm_value m = all ? guard(e) : ws_jit_mask(e), old = ws_jit_word(e, row);
         v = L.BuildOr(e->b, L.BuildAnd(e->b, v, m, ""),
                       L.BuildAnd(e->b, old, L.BuildNot(e->b, m, ""), ""), "");
     }

@@ -148,6 +148,38 @@ static void test_groups_of_lanes(void **state)
     compare(body, ROW(2, 8), 1);
 }
 
+/* One lane alone: what it reads of the warp's own rows, predicates that other lanes have beside its
+ * own, rows of each width, a store, and a number of turns. With n = 40 no lane goes there; with
+ * blocks of 33 threads one has a warp for itself. */
+static void test_a_lane_alone(void **state)
+{
+    static const char body[] =
+        ".reg .b16 %h<4>; .reg .f64 %d<4>;\n"
+        "and.b32 %r5, %r4, 31; and.b32 %r6, %r4, 5; setp.gt.u32 %p2, %r6, 1; mov.u32 %r7, %r4;\n"
+        "xor.b32 %r8, %r4, 2; and.b32 %r8, %r8, 2; setp.ne.u32 %p3, %r8, 0; cvt.u16.u32 %h1, %r4;\n"
+        "cvt.rn.f64.u32 %d1, %r4; mul.wide.u32 %x3, %r4, 8; mov.u64 %x5, %x3; mov.u32 %r9, %r4;\n"
+        "setp.eq.u32 %p1, %r5, %r0; @!%p1 bra met;\nagain:\n"
+        "mov.u32 %r10, %tid.x; mov.u32 %r11, %laneid; mov.u32 %r12, %lanemask_lt;\n"
+        "mad.lo.u32 %r7, %r7, %r10, %r11; xor.b32 %r7, %r7, %r12; xor.pred %p2, %p2, %p3;\n"
+        "@%p2 add.u32 %r7, %r7, 13; @!%p2 mul.lo.u32 %r7, %r7, 17; selp.b32 %r13, %r7, %r9, %p3;\n"
+        "setp.lt.u32 %p3, %r13, %r7; mul.lo.u16 %h1, %h1, 7; add.s64 %x5, %x5, %x5;\n"
+        "cvt.u64.u32 %x6, %r13; xor.b64 %x5, %x5, %x6; fma.rn.f64 %d1, %d1, %d1, %d1;\n"
+        "st.global.u32 [%x2+8192], %r7; ld.global.u32 %r14, [%x2]; add.u32 %r7, %r7, %r14;\n"
+        "add.u32 %r9, %r9, 5; and.b32 %r15, %r9, 63; setp.gt.u32 %p4, %r15, 4; @%p4 bra again;\n"
+        "met:\nadd.u32 %r7, %r7, %r9; selp.b32 %r16, 1, 0, %p2; selp.b32 %r17, 2, 0, %p3; or.b32 "
+        "%r16, %r16, %r17;\n"
+        "cvt.u32.u16 %r18, %h1; mad.lo.u32 %r16, %r18, 4, %r16; st.global.u32 [%x2+16384], %r16;\n"
+        "st.global.u32 [%x2+24576], %r7; add.s64 %x3, %x0, %x3; st.global.u64 [%x3+32768], %x5;\n"
+        "st.global.f64 [%x3+49152], %d1;\n";
+    (void)state;
+    compare(body, ROW(2, 64), 0);
+    compare(body, ROW(2, 64), 31);
+    compare(body, ROW(3, 40), 7);
+    compare(body, ROW(2, 33), 0);
+    compare(body, ROW(2, 64), 40);
+    compare(body, ROW(2, 16), 9);
+}
+
 /* Groups that have parted meet again while other lanes have ended: the warp is not whole then. */
 static void test_groups_without_the_rest(void **state)
 {
@@ -1255,6 +1287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_diverged_lanes),
         cmocka_unit_test(test_groups_of_lanes),
         cmocka_unit_test(test_groups_without_the_rest),
+        cmocka_unit_test(test_a_lane_alone),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_atomics_on_one_place),
