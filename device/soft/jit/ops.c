@@ -500,20 +500,89 @@ static llvm_value word_of(struct op *o, llvm_value yes)
     return L.BuildShl(o->b, yes, ws_jit_get(e, e->i32, e->group), "");
 }
 
-static void set_unless_nan(struct op *o, uint32_t row, llvm_value v)
+/* Gives the row its value, or leaves it to the handler where @hard (i1) is true. */
+static void set_unless(struct op *o, llvm_value hard, uint32_t row, llvm_value v)
 {
     struct ws_jit_emit *e = o->e;
-    llvm_value nan = L.BuildFCmp(o->b, LLVM_UNO, v, v, "");
-    nan = L.BuildICmp(o->b, LLVM_NE, word_of(o, nan), ws_jit_int(e, e->i32, 0), "");
     llvm_block some = ws_jit_block(e), none = ws_jit_block(e), join = ws_jit_block(e);
-    L.BuildCondBr(o->b, nan, some, none);
+    L.BuildCondBr(o->b, hard, some, none);
     ws_jit_begin(e, some);
     ws_jit_call_handler(e);
     L.BuildBr(o->b, join);
     ws_jit_begin(e, none);
-    ws_jit_set(e, row, L.BuildBitCast(o->b, v, wide(o, 8), ""));
+    ws_jit_set(e, row, v);
     L.BuildBr(o->b, join);
     ws_jit_begin(e, join);
+}
+
+static void set_unless_nan(struct op *o, uint32_t row, llvm_value v)
+{
+    llvm_value nan = L.BuildFCmp(o->b, LLVM_UNO, v, v, "");
+    nan = L.BuildICmp(o->b, LLVM_NE, word_of(o, nan), ws_jit_int(o->e, o->e->i32, 0), "");
+    set_unless(o, nan, row, L.BuildBitCast(o->b, v, wide(o, 8), ""));
+}
+
+/* ---- fused multiply-add of floats without an instruction for it ---- */
+/* Whether any of @n integers of 32 bits is not zero. */
+static llvm_value any_of(struct op *o, llvm_value v, unsigned n)
+{
+    struct ws_jit_emit *e = o->e;
+    while (n /= 2) {
+        int64_t low[32], high[32];
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = i;
+            high[i] = n + i;
+        }
+        v = L.BuildOr(
+            o->b, L.BuildShuffleVector(o->b, v, v, ws_jit_constants(e, e->i32, low, n), ""),
+            L.BuildShuffleVector(o->b, v, v, ws_jit_constants(e, e->i32, high, n), ""), "");
+    }
+    v = L.BuildExtractElement(o->b, v, ws_jit_int(e, e->i32, 0), "");
+    return L.BuildICmp(o->b, LLVM_NE, v, ws_jit_int(e, e->i32, 0), "");
+}
+
+/* Whether any of the doubles may be halfway between two floats. Of a normal float's size those are
+ * whose bits that a float has not are a one and zeros; smaller ones may all be. Halves are
+ * compared, because SSE2 compares no integers of 64 bits: the lower one for equality, the upper one
+ * by size. */
+static llvm_value any_halfway(struct op *o, llvm_value s)
+{
+    struct ws_jit_emit *e = o->e;
+    int64_t bits[64], half[64], least[64];
+    unsigned n = 2 * o->n;
+    for (unsigned i = 0; i < n; i += 2) {
+        bits[i] = 0x1fffffff;
+        half[i] = 0x10000000;
+        least[i] = 0;
+        bits[i + 1] = 0x7fffffff;
+        half[i + 1] = -1;
+        least[i + 1] = 0x38100000; /* the least normal float */
+    }
+    llvm_type t = L.VectorType(e->i32, n);
+    llvm_value v =
+        L.BuildAnd(o->b, L.BuildBitCast(o->b, s, t, ""), ws_jit_constants(e, e->i32, bits, n), "");
+    llvm_value is = L.BuildICmp(o->b, LLVM_EQ, v, ws_jit_constants(e, e->i32, half, n), "");
+    llvm_value small = L.BuildICmp(o->b, LLVM_SLT, v, ws_jit_constants(e, e->i32, least, n), "");
+    v = L.BuildOr(o->b, L.BuildSExt(o->b, is, t, ""), L.BuildSExt(o->b, small, t, ""), "");
+    return any_of(o, v, n);
+}
+
+/* The product of two floats is exact as a double, and the sum is one that was rounded. Rounded once
+ * more, to a float, it is what the exact sum would be rounded to, unless it is halfway between two
+ * floats: any other double has the exact sum on the same side of all that are. */
+static bool multiply_add(struct op *o, uint32_t row)
+{
+    llvm_builder b = o->b;
+    llvm_type t = ws_jit_lanes(o->e->f64, o->n);
+    if (o->h != WS_H_fma_f32 || o->e->has_fma || ws_jit_uop(o->e)->mx != MX_DEFAULT)
+        return false;
+    llvm_value x = L.BuildFPExt(b, to_float(o, o->a), t, "");
+    llvm_value y = L.BuildFPExt(b, to_float(o, o->bb), t, "");
+    llvm_value z = L.BuildFPExt(b, to_float(o, o->c), t, "");
+    llvm_value s = L.BuildFAdd(b, L.BuildFMul(b, x, y, ""), z, "");
+    llvm_value r = L.BuildFPTrunc(b, s, ws_jit_lanes(o->e->f32, o->n), "");
+    set_unless(o, any_halfway(o, s), row, canonical(o, r));
+    return true;
 }
 
 /* ---- predicates ---- */
@@ -658,6 +727,8 @@ bool ws_jit_emit_op(struct ws_jit_emit *e)
     }
     if (e->p->rows[d].width == 0)
         return false;
+    if (multiply_add(&o, d))
+        return true;
     r = double_op(&o);
     if (r) {
         set_unless_nan(&o, d, r);

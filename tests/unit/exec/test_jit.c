@@ -195,6 +195,34 @@ static void test_groups_without_the_rest(void **state)
     compare(body, ROW(2, 64), 20);
 }
 
+/* Without an instruction for it a multiply-add is rounded twice: sums that are nearly halfway
+ * between two floats, of usual size and below, above and beside zero; then anything. */
+static void test_multiply_add_without_its_instruction(void **state)
+{
+    static const char body[] =
+        "mul.lo.u32 %r5, %r4, -1640531535; and.b32 %r6, %r5, 0x007ff800; shl.b32 %r7, %r5, 11;\n"
+        "and.b32 %r7, %r7, 0x007ff000; or.b32 %r6, %r6, 0x3f800000; or.b32 %r7, %r7, 0x3f800000;\n"
+        "and.b32 %r8, %r5, 0x80000000; or.b32 %r8, %r8, 0x20000000; mov.b32 %f0, %r6;\n"
+        "mov.b32 %f1, %r7; mov.b32 %f2, %r8; fma.rn.f32 %f3, %f0, %f1, %f2;\n"
+        "sub.s32 %r6, %r6, %r0; sub.s32 %r7, %r7, 0x23000000; and.b32 %r9, %r5, 0x8000007f;\n"
+        "mov.b32 %f4, %r6; mov.b32 %f5, %r7; mov.b32 %f6, %r9; fma.rn.f32 %f7, %f4, %f5, %f6;\n"
+        "neg.f32 %f8, %f3; fma.rn.f32 %f8, %f0, %f1, %f8; ld.global.f32 %f9, [%x2];\n"
+        "mov.b32 %f10, %r5; ld.global.f32 %f11, [%x2+4]; fma.rn.f32 %f12, %f9, %f10, %f11;\n"
+        "and.b32 %r10, %r5, 0x800000ff; or.b32 %r10, %r10, 0x00400000; mov.b32 %f13, %r10;\n"
+        "fma.rn.f32 %f14, 0f1a000001, 0f19fffffe, %f13; st.global.f32 [%x2+49152], %f14;\n"
+        "st.global.f32 [%x2+8192], %f3; st.global.f32 [%x2+16384], %f7;\n"
+        "st.global.f32 [%x2+24576], %f8; st.global.f32 [%x2+32768], %f12;\n"
+        "setp.lt.u32 %p1, %r1, 9; @!%p1 bra done; fma.rn.f32 %f12, %f0, %f1, %f2;\n"
+        "setp.eq.u32 %p1, %r1, 5; @!%p1 bra few; fma.rn.f32 %f12, %f12, %f1, %f2; few:\n"
+        "st.global.f32 [%x2+40960], %f12; done:\n";
+    (void)state;
+    setenv("WS_SOFT_ISA", "sse2", 1);
+    compare(body, ROW(8, 256), 0x20000000);
+    compare(body, ROW(8, 256), 0x27800000);
+    compare(body, ROW(8, 256), 0x28000000);
+    unsetenv("WS_SOFT_ISA");
+}
+
 static void test_uniform_loop_and_tile(void **state)
 {
     static const char body[] =
@@ -1288,6 +1316,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_groups_of_lanes),
         cmocka_unit_test(test_groups_without_the_rest),
         cmocka_unit_test(test_a_lane_alone),
+        cmocka_unit_test(test_multiply_add_without_its_instruction),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
         cmocka_unit_test(test_atomics_on_one_place),
