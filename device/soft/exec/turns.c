@@ -55,6 +55,30 @@ static enum ws_step let_others_run(struct ws_blockrun *b)
 }
 
 /* ---- splits ---- */
+/* Member by member: a load that reaches over what was just written by parts waits until all that
+ * was written before is in the cache, and the compiler would make such loads. */
+static inline struct ws_split read_split(const volatile struct ws_split *s)
+{
+    return (struct ws_split){.u = s->u,
+                             .enter = s->enter,
+                             .mask = s->mask,
+                             .depth = s->depth,
+                             .state = s->state,
+                             .bar_id = s->bar_id,
+                             .granted = s->granted,
+                             .last_run = s->last_run,
+                             .spent = s->spent,
+                             .favour = s->favour};
+}
+
+/* Takes one of the splits out of the warp. */
+static inline void drop_split(struct ws_warp *w, struct ws_split *s)
+{
+    const struct ws_split *last = &w->splits[--w->n_splits];
+    if (s != last)
+        *s = read_split(last);
+}
+
 /* A bit for the place of a split; few places share one. */
 static inline uint64_t place_of(const struct ws_uop *u)
 {
@@ -92,7 +116,7 @@ static void merge(struct ws_warp *w)
             s->spent = WS_MIN(s->spent, t->spent);
             s->favour = WS_MIN(s->favour, t->favour);
             s->granted &= t->granted;
-            *t = w->splits[--w->n_splits];
+            drop_split(w, t);
         }
     }
 }
@@ -154,8 +178,8 @@ static bool pick_of_several(struct ws_warp *w, struct ws_split *ret,
         best = oldest;
         w->splits[best].favour = FAVOUR;
     }
-    *ret = w->splits[best];
-    w->splits[best] = w->splits[--w->n_splits];
+    *ret = read_split(&w->splits[best]);
+    drop_split(w, &w->splits[best]);
     for (uint32_t k = 0; k < w->n_splits; k++) {
         const struct ws_split *s = &w->splits[k];
         if (s->state == WS_SPLIT_RUN && s->depth == ret->depth && s->u > ret->u &&
@@ -178,7 +202,7 @@ static void warpsync_arrive(struct ws_warp *w, const struct ws_split *left)
         }
         s->mask |= t->mask;
         met = true;
-        *t = w->splits[--w->n_splits];
+        drop_split(w, t);
     }
     s->state = met ? WS_SPLIT_RUN : WS_SPLIT_WARPSYNC;
     w->splits[w->n_splits++] = *s;
@@ -194,19 +218,6 @@ static void note_turn(struct ws_warp *w, const struct ws_core_ctx *c)
 }
 
 /* ---- turns ---- */
-/* What take_up() reads of a split, member by member: a copy of the whole would wait for its parts
- * to be written. */
-static inline struct ws_split taken(const struct ws_split *s)
-{
-    return (struct ws_split){.u = s->u,
-                             .enter = s->enter,
-                             .mask = s->mask,
-                             .depth = s->depth,
-                             .granted = s->granted,
-                             .spent = s->spent,
-                             .favour = s->favour};
-}
-
 /* The split is out of the warp whose turn it is, and runs. */
 static inline void take_up(struct ws_blockrun *b, const struct ws_split *s)
 {
@@ -268,10 +279,10 @@ static __attribute__((noinline)) bool begin_one_of(struct ws_blockrun *b)
     struct ws_warp *w = c->w;
     struct order o;
     if (find_lowest(w, w->splits[0].depth, &o)) {
-        struct ws_split next = taken(&w->splits[o.at]);
+        struct ws_split next = read_split(&w->splits[o.at]);
         if (is_over(c, next.enter))
             return false;
-        w->splits[o.at] = w->splits[--w->n_splits];
+        drop_split(w, &w->splits[o.at]);
         c->limit = o.second;
         take_up(b, &next);
         return true;
@@ -388,7 +399,7 @@ static inline bool swap_split(struct ws_blockrun *b)
     if (!find_lowest(w, c->depth, &o) || favour_left(r, ran) || spent >= ROTATE ||
         (c->u > o.low && o.seen & place_of(c->u)))
         return false;
-    struct ws_split *s = &w->splits[o.at], next = taken(s);
+    struct ws_split *s = &w->splits[o.at], next = read_split(s);
     if (c->u == o.low)
         next.enter = c->enter ? s->enter : NULL;
     else if (c->u < o.low)
@@ -400,7 +411,7 @@ static inline bool swap_split(struct ws_blockrun *b)
         next.mask |= c->active;
         next.granted = false;
         next.spent = WS_MIN(s->spent, spent);
-        *s = w->splits[--w->n_splits];
+        drop_split(w, s);
     } else if (c->u > o.low) {
         c->limit = WS_MIN(o.second, c->u);
         *s = (struct ws_split){.u = c->u, .enter = c->enter, .mask = c->active};
