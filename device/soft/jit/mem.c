@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device/soft/jit/mem.c - loads and stores of a whole warp, and atomics of all lanes on one place.
+/* device/soft/jit/mem.c - loads and stores of a whole warp or of one lane alone, and atomics of all
+ * lanes on one place.
  *
  * An address of known shape is checked once for all lanes, and the access made by whole
  * vectors. An address of global memory that has none is compared with consecutive ones at run time.
@@ -96,6 +97,14 @@ static void set_shape(struct ws_jit_access *a, const int64_t *apart)
         a->even &= apart[i] % a->bytes == 0;
     }
     a->group = a->even ? find_group(a) : 0;
+}
+
+/* Of an address of known shape; a lone lane's is as if all lanes had it, which is how the handlers
+ * count such an access. */
+static void known_shape(struct ws_jit_access *a)
+{
+    static const int64_t same[LANES];
+    set_shape(a, a->e->v == WS_JIT_LONE ? same : a->e->p->rows[a->address].apart);
 }
 
 static void consecutive(struct ws_jit_access *a)
@@ -197,7 +206,9 @@ static void perform(struct ws_jit_access *a, llvm_value host)
         llvm_value args[] = {a->e->c, host};
         ws_jit_call_spending(a->e, (void (*)(void))ws_jit_look, args, 2);
     }
-    if (a->store && a->group) {
+    if (a->store && a->e->v == WS_JIT_LONE) {
+        ws_jit_store(a->e, ws_jit_scalar(a->e, a->data), host, a->bytes);
+    } else if (a->store && a->group) {
         store(a, host);
     } else if (a->store) {
         store_each(a, host);
@@ -274,7 +285,7 @@ static bool emit_shared(struct ws_jit_access *a)
     struct ws_jit_emit *e = a->e;
     if (!ws_jit_is_scalar(e, a->address))
         return false;
-    set_shape(a, e->p->rows[a->address].apart);
+    known_shape(a);
     if (!a->even || (a->bytes < 4 && a->group < a->lanes))
         return false;
     llvm_block fast = ws_jit_block(e), other = ws_jit_block(e), join = ws_jit_block(e);
@@ -543,7 +554,7 @@ static bool emit_global(struct ws_jit_access *a)
     llvm_value first, together = NULL;
     bool known = ws_jit_is_scalar(e, a->address);
     if (known) {
-        set_shape(a, e->p->rows[a->address].apart);
+        known_shape(a);
         first = ws_jit_scalar(e, a->address);
         if ((!a->even || !is_gapless(a)) && may_scatter(a)) {
             llvm_block join = ws_jit_block(e);
@@ -644,11 +655,12 @@ bool ws_jit_emit_memory(struct ws_jit_emit *e)
         emit_parameter(&a);
         return true;
     }
-    if (e->v != WS_JIT_WHOLE || !ws_jit_unguarded(e->p, a.u))
+    if ((e->v != WS_JIT_WHOLE && e->v != WS_JIT_LONE) || !ws_jit_unguarded(e->p, a.u))
         return false;
-    bool atomic = ws_jit_is_atomic(&a, h);
-    if (!atomic && !is_access(&a, h))
+    bool atomic = e->v == WS_JIT_WHOLE && ws_jit_is_atomic(&a, h);
+    if (!atomic && (!is_access(&a, h) || (e->v == WS_JIT_LONE && a.general)))
         return false;
+    a.lanes = e->v == WS_JIT_LONE ? LANES : a.lanes;
     a.address = ws_jit_row_of(e->p, (uint32_t)a.u->a);
     a.data = ws_jit_row_of(e->p, (uint32_t)(atomic ? a.u->b : a.u->d));
     if (a.local)

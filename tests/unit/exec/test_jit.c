@@ -195,6 +195,66 @@ static void test_groups_without_the_rest(void **state)
     compare(body, ROW(2, 64), 20);
 }
 
+/* What both ways record of the memory that is touched. */
+static void compare_recorded(const char *body, const struct launch *l, uint32_t n)
+{
+    static const struct ws_reuse_cache cache = {
+        .l1_bytes = 65536, .l2_bytes = 1 << 22, .n_sms = 1, .blocks_per_sm = 1};
+    static const char *const hows[] = {"never", "always"};
+    struct ws_reuse *r[2];
+    struct outcome *unused = calloc(1, sizeof(*unused));
+    assert_non_null(unused);
+    if (!ws_llvm_open())
+        skip();
+    for (int k = 0; k < 2; k++) {
+        recorded = r[k] = ws_reuse_new(&cache, l->grid[0]);
+        assert_non_null(r[k]);
+        run(hows[k], body, l, n, unused);
+    }
+    recorded = NULL;
+    assert_memory_equal(r[0], r[1], sizeof(*r[0]));
+    free(r[0]);
+    free(r[1]);
+    free(unused);
+}
+
+/* Loads and stores of one lane alone, of each width; by n / 32 some are misaligned, or outside of
+ * shared or of global memory. */
+static void test_memory_of_a_lane_alone(void **state)
+{
+    static const char body[] =
+        ".reg .b16 %h<6>;\n"
+        "and.b32 %r5, %r0, 31; shr.u32 %r6, %r0, 5; mov.u32 %r7, sh; shl.b32 %r8, %r1, 4;\n"
+        "add.u32 %r7, %r7, %r8; cvt.u64.u32 %x3, %r1; st.shared.v2.u64 [%r7], {%x1, %x3};\n"
+        "mul.wide.u32 %x4, %r4, 8; add.s64 %x4, %x0, %x4; mov.u32 %r9, 3; bar.sync 0;\n"
+        "and.b32 %r10, %r1, 31; setp.ne.u32 %p1, %r10, %r5; @%p1 bra met;\n"
+        "setp.lt.u32 %p2, %r6, 64; selp.b32 %r11, %r6, 0, %p2; add.u32 %r7, %r7, %r11;\n"
+        "cvt.u64.u32 %x5, %r6; sub.s64 %x6, %x5, 64; selp.b64 %x5, 0, %x6, %p2;\n"
+        "add.s64 %x4, %x4, %x5;\nagain:\n"
+        "ld.shared.u32 %r12, [%r7+4]; ld.shared.u8 %h1, [%r7+3]; ld.shared.u16 %h2, [%r7+2];\n"
+        "ld.shared.u64 %x7, [%r7+8]; cvt.u32.u16 %r13, %h1; cvt.u32.u16 %r14, %h2;\n"
+        "add.u32 %r12, %r12, %r13; add.u32 %r12, %r12, %r14; cvt.u64.u32 %x8, %r12;\n"
+        "add.s64 %x7, %x7, %x8; st.shared.u64 [%r7+8], %x7; st.shared.u32 [%r7+4], %r12;\n"
+        "st.shared.u8 [%r7+1], %h2; st.shared.u16 [%r7+2], %h1; ld.global.u64 %x9, [%x4+8192];\n"
+        "ld.global.u8 %h3, [%x4+8193]; ld.global.u16 %h4, [%x4+2]; ld.global.u32 %r15, [%x4+4];\n"
+        "cvt.u32.u16 %r16, %h3; add.u32 %r15, %r15, %r16; add.s64 %x9, %x9, %x7;\n"
+        "st.global.u64 [%x4+8192], %x9; st.global.u32 [%x4+16384], %r15;\n"
+        "st.global.u8 [%x4+24576], %h4; st.global.u16 [%x4+24578], %h3;\n"
+        "sub.u32 %r9, %r9, 1; setp.ne.u32 %p3, %r9, 0; @%p3 bra again;\nmet:\n"
+        "bar.sync 0; ld.shared.v2.u64 {%x7, %x8}, [%r7]; xor.b64 %x7, %x7, %x8;\n"
+        "st.global.u64 [%x4+32768], %x7;\n";
+    (void)state;
+    compare(body, ROW(2, 64), 3);
+    compare(body, ROW(3, 33), 0);
+    compare(body, ROW(2, 16), 9);
+    compare(body, ROW(2, 64), 2 << 5);        /* misaligned in shared memory */
+    compare(body, ROW(1, 64), 8 << 5 | 1);    /* the next lane's, aligned */
+    compare(body, ROW(1, 256), 56 << 5 | 31); /* outside of it, unless it is larger */
+    compare(body, ROW(2, 64), (64 + 4) << 5); /* misaligned in global memory */
+    compare(body, ROW(2, 64), (64 + 50000) << 5);
+    compare_recorded(body, ROW(4, 256), 3);
+}
+
 /* Without an instruction for it a multiply-add is rounded twice: sums that are nearly halfway
  * between two floats, of usual size and below, above and beside zero; then anything. */
 static void test_multiply_add_without_its_instruction(void **state)
@@ -1316,6 +1376,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_groups_of_lanes),
         cmocka_unit_test(test_groups_without_the_rest),
         cmocka_unit_test(test_a_lane_alone),
+        cmocka_unit_test(test_memory_of_a_lane_alone),
         cmocka_unit_test(test_multiply_add_without_its_instruction),
         cmocka_unit_test(test_wrapping_lanes),
         cmocka_unit_test(test_warp_operations),
