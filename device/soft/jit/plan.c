@@ -43,26 +43,25 @@ struct form {
 #define FC2(name, TD, TA, x) OP(name, sizeof(TD), sizeof(TA), sizeof(TA), NO, NO)
 #define FC3(name, TD, TA, x) OP(name, sizeof(TD), sizeof(TA), sizeof(TA), sizeof(TA), NO)
 #define S2(name, T, x)       OP(name, 0, sizeof(T), sizeof(T), NO, NO)
+/* clang-format would indent each row further than the one before. */
+/* clang-format off */
 static const struct form forms[_WS_H_N] = {
 #include "device/soft/exec/ops.inc"
-    OP(selp_16, 2, 2, 2, 0, NO) OP(selp_32, 4, 4, 4, 0, NO) OP(selp_64, 8, 8, 8, 0, NO) OP(
-        slct_16, 2, 2, 2, 4, NO) OP(slct_32, 4, 4, 4, 4, NO) OP(slct_64, 8, 8, 8, 4, NO)
-        OP(p_and, 0, 0, 0, NO, NO) OP(p_or, 0, 0, 0, NO, NO) OP(p_xor, 0, 0, 0, NO, NO) OP(
-            p_mov, 0, 0, NO, NO, NO) OP(p_set, 0, 4, NO, NO, NO) OP(testp_f32, 0, 4, NO, NO, NO)
-            OP(testp_f64, 0, 8, NO, NO, NO) OP(lop3, 4, 4, 4, 4, NO) OP(isspacep, 0, 8, NO, NO, NO)
-                OP(cvta, 8, 8, NO, NO, NO) OP(cvta_to, 8, 8, NO, NO, NO)
-                    OP(mapa_32, 4, 4, 4, NO, NO) OP(mapa_64, 8, 8, 4, NO, NO)
-                        OP(rank_32, 4, 4, NO, NO, NO) OP(rank_64, 4, 8, NO, NO, NO)
-                            OP(lea_local, 8, 4, NO, NO, NO) OP(clock, 4, NO, NO, NO, NO) OP(
-                                clock_hi, 4, NO, NO, NO, NO) OP(clock64, 8, NO, NO, NO, NO)
-                                OP(globaltimer, 8, NO, NO, NO, NO) OP(activemask, 4, NO, NO, NO, NO)
-                                    OP(membar, NO, NO, NO, NO, NO) OP(nop, NO, NO, NO, NO, NO)
-                                        OP(bra, NO, NO, NO, NO, NO) OP(goto_, NO, NO, NO, NO, NO)
-                                            OP(exit_, NO, NO, NO, NO, NO)
-                                                OP(trap, NO, NO, NO, NO, NO)
-                                                    OP(nanosleep, NO, NO, NO, NO, NO)
-                                                        OP(vprintf, 4, 8, 8, NO, NO)
-                                                            OP(brx, NO, 4, NO, NO, NO)};
+    OP(selp_16, 2, 2, 2, 0, NO) OP(selp_32, 4, 4, 4, 0, NO) OP(selp_64, 8, 8, 8, 0, NO)
+    OP(slct_16, 2, 2, 2, 4, NO) OP(slct_32, 4, 4, 4, 4, NO) OP(slct_64, 8, 8, 8, 4, NO)
+    OP(p_and, 0, 0, 0, NO, NO) OP(p_or, 0, 0, 0, NO, NO) OP(p_xor, 0, 0, 0, NO, NO)
+    OP(p_mov, 0, 0, NO, NO, NO) OP(p_set, 0, 4, NO, NO, NO) OP(testp_f32, 0, 4, NO, NO, NO)
+    OP(testp_f64, 0, 8, NO, NO, NO) OP(lop3, 4, 4, 4, 4, NO) OP(isspacep, 0, 8, NO, NO, NO)
+    OP(cvta, 8, 8, NO, NO, NO) OP(cvta_to, 8, 8, NO, NO, NO) OP(mapa_32, 4, 4, 4, NO, NO)
+    OP(mapa_64, 8, 8, 4, NO, NO) OP(rank_32, 4, 4, NO, NO, NO) OP(rank_64, 4, 8, NO, NO, NO)
+    OP(lea_local, 8, 4, NO, NO, NO) OP(clock, 4, NO, NO, NO, NO) OP(clock_hi, 4, NO, NO, NO, NO)
+    OP(clock64, 8, NO, NO, NO, NO) OP(globaltimer, 8, NO, NO, NO, NO)
+    OP(activemask, 4, NO, NO, NO, NO) OP(membar, NO, NO, NO, NO, NO) OP(nop, NO, NO, NO, NO, NO)
+    OP(bra, NO, NO, NO, NO, NO) OP(goto_, NO, NO, NO, NO, NO) OP(exit_, NO, NO, NO, NO, NO)
+    OP(trap, NO, NO, NO, NO, NO) OP(nanosleep, NO, NO, NO, NO, NO) OP(vprintf, 4, 8, 8, NO, NO)
+    OP(brx, NO, 4, NO, NO, NO)
+};
+/* clang-format on */
 
 /* ---- what a micro-op reads and writes ---- */
 static bool add_row(struct ws_jit_plan *p, uint32_t off, uint8_t width, uint32_t *ret)
