@@ -101,11 +101,11 @@ struct ws_ptx_op_info {
     uint8_t min_types, max_types, effect, mix;
 };
 extern const struct ws_ptx_op_info ws_ptx_ops[_WS_OP_N];
-extern const char *const ws_ptx_cache_names[];        /* "ca", "cg", …; NULL-terminated */
-const char *ws_ptx_op_name(enum ws_ptx_op op);        /* "mad", without modifiers */
-const char *ws_ptx_type_name(enum ws_ptx_type t);     /* "f32" */
-unsigned ws_ptx_type_bytes(enum ws_ptx_type t);       /* of one value: 1 to 16; PRED 1; NONE 0 */
-enum ws_ptx_type ws_ptx_bits_type(unsigned bytes);    /* B8, B16 or B32 of that size; else B64 */
-enum ws_ptx_type ws_ptx_uint_type(unsigned bytes);    /* U8, U16 or U32 of that size; else U64 */
+extern const char *const ws_ptx_cache_names[];     /* "ca", "cg", …; NULL-terminated */
+const char *ws_ptx_op_name(enum ws_ptx_op op);     /* "mad", without modifiers */
+const char *ws_ptx_type_name(enum ws_ptx_type t);  /* "f32" */
+unsigned ws_ptx_type_bytes(enum ws_ptx_type t);    /* of one value: 1 to 16; PRED 1; NONE 0 */
+enum ws_ptx_type ws_ptx_bits_type(unsigned bytes); /* B8, B16 or B32 of that size; else B64 */
+enum ws_ptx_type ws_ptx_uint_type(unsigned bytes); /* U8, U16 or U32 of that size; else U64 */
 
 #endif
