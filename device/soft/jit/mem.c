@@ -228,15 +228,17 @@ void ws_jit_slow(struct ws_jit_access *a, llvm_block at, llvm_block join)
 }
 
 /* ---- shared memory ---- */
+/* As count_transactions() in exec/mem.inc, for which lanes that the block does not have repeat
+ * another one's address. */
 static unsigned transactions(const struct ws_jit_access *a)
 {
     unsigned group = a->bytes <= 4 ? LANES : 128 / a->bytes, words = (a->bytes + 3) / 4, sum = 0;
     for (unsigned from = 0; from < LANES; from += group) {
         int64_t seen[LANES * 2];
         unsigned n = 0, most = 0, in_bank[32] = {0};
-        for (unsigned i = from; i < from + group && i < a->lanes; i++)
+        for (unsigned i = from; i < from + group; i++)
             for (unsigned w = 0; w < words; w++) {
-                int64_t word = a->apart[i] / 4 + w - a->low / 4;
+                int64_t word = a->apart[i < a->lanes ? i : 0] / 4 + w - a->low / 4;
                 unsigned at = 0;
                 while (at < n && seen[at] != word)
                     at++;

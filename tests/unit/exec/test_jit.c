@@ -705,6 +705,22 @@ static void test_blocks_one_after_another(void **state)
 }
 
 /* Blocks that are less than a warp, in which the lanes that exist are all of a whole one. */
+/* Wide accesses to shared memory are made by a part of the warp at a time, also where the block has
+ * no lanes for the other part. */
+static void test_shared_memory_of_small_blocks(void **state)
+{
+    static const char body[] =
+        "mov.u32 %r6, sh; mad.lo.u32 %r7, %r1, 8, %r6; mul.wide.s32 %x3, %r4, 8;\n"
+        "add.s64 %x3, %x0, %x3; cvt.u64.u32 %x5, %r4; st.shared.u64 [%r7], %x5;\n"
+        "mad.lo.u32 %r8, %r1, 16, %r6; ld.shared.u64 %x6, [%r7]; st.shared.u64 [%r8], %x6;\n"
+        "ld.shared.v2.u64 {%x7, %x8}, [%r8]; ld.shared.u32 %r9, [%r7];\n"
+        "cvt.u64.u32 %x9, %r9; add.s64 %x7, %x7, %x9; st.global.u64 [%x3+8192], %x7;\n";
+    static const uint32_t threads[] = {1, 4, 8, 16, 20, 32, 40};
+    (void)state;
+    for (size_t k = 0; k < WS_ARRAY_SIZE(threads); k++)
+        compare(body, ROW(3, threads[k]), 0);
+}
+
 static void test_small_blocks(void **state)
 {
     static const char body[] =
@@ -1389,6 +1405,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shuffles_and_votes),
         cmocka_unit_test(test_blocks_one_after_another),
         cmocka_unit_test(test_small_blocks),
+        cmocka_unit_test(test_shared_memory_of_small_blocks),
         cmocka_unit_test(test_rows_of_threads),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_faults),
