@@ -49,8 +49,9 @@ run 0 '"gpus":' status --json
 run 7 '' run -- sh -c 'exit 7'
 run 0 "$build/frontend/libwattshare.so" run -- sh -c 'echo "$LD_PRELOAD"'
 [ -n "$asan" ] || {
-    n=$(LD_PRELOAD="$build/frontend/libwattshare.so" "$wattshare" run -- "$wattshare" run -- sh -c 'echo "$LD_PRELOAD"' | tr ': ' '\n\n' | grep -c libwattshare)
-    [ "$n" = 1 ] || fail "LD_PRELOAD names the library $n times"
+    LD_PRELOAD="$build/frontend/libwattshare.so" "$wattshare" run -- "$wattshare" run -- sh -c 'echo "$LD_PRELOAD"' | tr ': ' '\n\n' >"$tmp/preloaded"
+    printf '%s\n' "$build/frontend/libwattshare.so" "$build/frontend/libwattshare-blas.so" | cmp -s - "$tmp/preloaded" ||
+        { cat "$tmp/preloaded"; fail "LD_PRELOAD does not name both libraries once"; }
     ok "no duplicates in LD_PRELOAD"
 }
 run 0 '^t1$' run --task t1 -- sh -c 'echo "$WATTSHARE_TASK"'
@@ -108,7 +109,7 @@ run 0 '^PASS' run --private --gpus t400 -- "$cuda/drv_aes" 16
 run 9 '' run --private -- sh -c 'exit 9'
 run 143 '' run --private -- sh -c 'kill -TERM $$'
 run 0 '^ipc://' run --private -- sh -c 'echo "$WATTSHARE_SOCKET"'
-run 0 'driver: 0' run --private -- sh -c 'cmp -s "$WATTSHARE_LIB" "${LD_LIBRARY_PATH%%:*}/libcuda.so.1" || cmp -s "${LD_PRELOAD##*:}" "${LD_LIBRARY_PATH%%:*}/libcuda.so.1"; echo driver: $?'
+run 0 'driver: 0' run --private -- sh -c 'for p in $(echo "$LD_PRELOAD" | tr : " "); do case $p in */libwattshare.so) cmp -s "$p" "${LD_LIBRARY_PATH%%:*}/libcuda.so.1"; echo driver: $? ;; esac; done'
 WATTSHARE_PRIVATE=1 run 0 '^ipc://' run -- sh -c 'echo "$WATTSHARE_SOCKET"'
 run 69 "no-such-gpu" run --private --gpus no-such-gpu -- true
 
