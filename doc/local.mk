@@ -1,6 +1,6 @@
 # doc: manual pages (scdoc) and the architecture page
 dist_doc_DATA += doc/analysis.md doc/rtsim.md doc/figures.md doc/policies.md doc/service.md \
-	doc/works.md doc/programs.md doc/demo.svg
+	doc/works.md doc/programs.md doc/blas.md doc/demo.svg
 # Not installed: the file of this name in the documentation folder is the README of the whole.
 EXTRA_DIST += doc/README.md tools/doc_paths.py
 dist_doc_DATA += README.md doc/architecture.md doc/check.md doc/containers.md doc/gate.md \

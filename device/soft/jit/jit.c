@@ -17,7 +17,7 @@
 
 /* Memory for the code of a module: what its kernels take in one shape or two, but not so much
  * that a library of thousands of kernels, of which a program uses some, takes its user's share. */
-enum { UOP_BYTES = 1600, KERNEL_BYTES = 64 << 10, MODULE_BYTES = 64 << 20 };
+enum { UOP_BYTES = 2400, KERNEL_BYTES = 64 << 10, MODULE_BYTES = 64 << 20 };
 
 enum {
     LANES = 32,
